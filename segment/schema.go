@@ -2,6 +2,7 @@ package segment
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -75,9 +76,32 @@ func ParseKind(s string) (k Kind, width int, err error) {
 	return 0, 0, fmt.Errorf("segment: kind %q is not bytes, uint or fixed(N) with N in 1..%d", s, MaxFixedWidth)
 }
 
+// columnJSON is a column as JSON has it.
+type columnJSON struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind"` // "bytes", "uint" or "fixed(N)"
+	Format string `json:"format,omitempty"`
+}
+
+// MarshalJSON returns {"name": …, "kind": "fixed(80)", "format": …}.
+func (c Column) MarshalJSON() ([]byte, error) {
+	return json.Marshal(columnJSON{c.Name, c.KindString(), c.Format})
+}
+
+// UnmarshalJSON reads what MarshalJSON returns.
+func (c *Column) UnmarshalJSON(b []byte) error {
+	var j columnJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	k, width, err := ParseKind(j.Kind)
+	*c = Column{Name: j.Name, Kind: k, Width: width, Format: j.Format}
+	return err
+}
+
 // Schema is the columns of a table, in order. It never changes in the table's life.
 type Schema struct {
-	Columns []Column
+	Columns []Column `json:"columns"`
 }
 
 // Index returns the position of a column, or -1.
@@ -169,8 +193,8 @@ type Row [][]byte
 // AppendUint appends the value of a uint column.
 func AppendUint(dst []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(dst, v) }
 
-// Uint returns the number in a value of a uint column; 0 where value is not 8 bytes.
-func Uint(value []byte) uint64 {
+// ParseUint returns the number in a value of a uint column; 0 where value is not 8 bytes.
+func ParseUint(value []byte) uint64 {
 	if len(value) != 8 {
 		return 0
 	}
