@@ -40,8 +40,8 @@ func (id ID) String() string {
 // keeps no reference to its arguments and leaves no goroutine behind.
 type Codec interface {
 	// Encode appends the compressed form of src to dst and returns the result.
-	// The bytes depend on src and the codec alone. src and the free part of dst
-	// must not overlap.
+	// The bytes depend on src and on what New was given, neither on Concurrency
+	// nor on earlier calls. src and the free part of dst must not overlap.
 	Encode(dst, src []byte) ([]byte, error)
 
 	// Decode appends the size bytes that src decodes to, or returns dst as it
@@ -109,8 +109,11 @@ func New(s Spec, d *dict.Dict, o Options) (Codec, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	if s.Dict != (d != nil) {
-		return nil, fmt.Errorf("codec: spec %s with dictionary %v", s, d)
+	if s.Dict && d == nil {
+		return nil, fmt.Errorf("codec: %s needs a dictionary", s)
+	}
+	if !s.Dict && d != nil {
+		return nil, fmt.Errorf("codec: %s takes no dictionary", s)
 	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

@@ -43,16 +43,19 @@ func ParseSpec(text string) (Spec, error) {
 	}
 	if hasLevel {
 		n, err := strconv.Atoi(number)
-		if err != nil || strconv.Itoa(n) != number { // "+3" and "03" are not canonical
-			return Spec{}, fmt.Errorf("codec: spec %q: level %q is not a number in %d..%d", text, number, MinLevel, MaxLevel)
-		}
 		if s.ID != Zstd {
 			return Spec{}, fmt.Errorf("codec: spec %q: %s has no levels", text, s.ID)
+		}
+		if err != nil || strconv.Itoa(n) != number { // one text a level: neither "+3" nor "03"
+			return Spec{}, fmt.Errorf("codec: spec %q: level %q is not a number in %d..%d", text, number, MinLevel, MaxLevel)
 		}
 		s.Level = n
 	}
 	s = s.normal()
-	return s, s.Validate()
+	if err := s.Validate(); err != nil {
+		return Spec{}, err
+	}
+	return s, nil
 }
 
 func (s Spec) normal() Spec {
