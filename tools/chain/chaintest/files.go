@@ -78,17 +78,26 @@ func (f *outputFile) Abort() error {
 // folder shared/data beside the module. Where the file is not there the test is skipped, or fails where REALDATA=required.
 func DataPath(tb testing.TB, name string) string {
 	tb.Helper()
+	path, ok := FindData(tb, name)
+	if !ok {
+		tb.Skipf("real chain data %s is not there (set SEGSTORE_DATA)", name)
+	}
+	return path
+}
+
+// FindData is DataPath for a test that goes on without the file.
+func FindData(tb testing.TB, name string) (path string, ok bool) {
+	tb.Helper()
 	for _, dir := range dataFolders() {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if _, err := os.Stat(path); err == nil {
-			return path
+			return path, true
 		}
 	}
 	if os.Getenv("REALDATA") == "required" {
 		tb.Fatalf("real chain data %s is not there, and REALDATA=required", name)
 	}
-	tb.Skipf("real chain data %s is not there (set SEGSTORE_DATA)", name)
-	return ""
+	return "", false
 }
 
 func dataFolders() (dirs []string) {

@@ -90,7 +90,7 @@ func nextEntry(in *chain.Input, want string) (entry, error) {
 	case n > math.MaxInt32:
 		return e, in.Fail(e.offset, want, fmt.Errorf("%v of %d bytes", e.kind, n))
 	case left >= 0 && int64(n) > left:
-		return e, in.Fail(e.offset, want, fmt.Errorf("%v of %d bytes: %w, at byte %d", e.kind, n, chain.ErrTruncated, e.offset+entryHeader+left))
+		return e, in.Fail(e.offset+entryHeader, fmt.Sprintf("%v of %d bytes", e.kind, n), fmt.Errorf("%w, at byte %d", chain.ErrTruncated, e.offset+entryHeader+left))
 	}
 	e.size = int(n)
 	return e, in.Skip(entryHeader, want)

@@ -94,7 +94,7 @@ func (p *pass) survey(f chain.File) (ethereum.Span, error) {
 	}
 	span := ethereum.Span{First: p.block.Number, Blocks: 1, Contiguous: true}
 	for {
-		e, err := nextEntry(in, "an entry")
+		e, err := nextEntry(in, "more entries, up to a block index")
 		if err != nil {
 			return ethereum.Span{}, err
 		}

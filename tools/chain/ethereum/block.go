@@ -90,16 +90,16 @@ func (b *Block) bodyItems(s *items) error {
 	if err != nil {
 		return err
 	}
-	if b.Transactions, err = unwrap(b.Transactions[:0], txs, "a transaction"); err != nil {
+	if b.Transactions, err = unwrap(b.Transactions[:0], txs, "a transaction", legacyTransaction); err != nil {
 		return err
 	}
-	uncles, err := s.list("the list of uncles")
+	uncles, err := s.listOfLists("the list of uncles", "an uncle")
 	if err != nil {
 		return err
 	}
 	b.Uncles, b.Withdrawals = uncles.raw, nil
 	if s.more() {
-		w, err := s.list("the list of withdrawals")
+		w, err := s.listOfLists("the list of withdrawals", "a withdrawal")
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (b *Block) SplitReceipts(rlp []byte) error {
 }
 
 func (b *Block) receipts(it item) (err error) {
-	if b.Receipts, err = unwrap(b.Receipts[:0], it, "a receipt"); err != nil {
+	if b.Receipts, err = unwrap(b.Receipts[:0], it, "a receipt", legacyReceipt); err != nil {
 		return err
 	}
 	b.HasReceipts = true
@@ -128,15 +128,48 @@ func (b *Block) receipts(it item) (err error) {
 	return nil
 }
 
+// legacyTransaction checks that a list is one of nine strings or more, so that other lists are not taken for transactions.
+func legacyTransaction(it item) error {
+	const want = "a legacy transaction of 9 or more strings"
+	n := 0
+	for s := it.in(); s.more(); n++ {
+		field, err := s.next(want)
+		if err != nil {
+			return err
+		}
+		if field.list {
+			return it.shape(want, "item %d is a list", n)
+		}
+	}
+	if n < 9 {
+		return it.shape(want, "%d items", n)
+	}
+	return nil
+}
+
+// legacyReceipt checks that a list starts with a string: a state root or status.
+func legacyReceipt(it item) error {
+	const want = "a legacy receipt that starts with a string"
+	s := it.in()
+	field, err := s.next(want)
+	if err == nil && field.list {
+		err = it.shape(want, "it starts with a list")
+	}
+	return err
+}
+
 // unwrap appends the canonical EIP-2718 bytes of the items of a list: an inner list as it is, a string without its prefix.
-// It lets through only what wrap gives back byte for byte.
-func unwrap(dst [][]byte, list item, want string) ([][]byte, error) {
+// It lets through only what wrap gives back byte for byte, and lists only that pass the check.
+func unwrap(dst [][]byte, list item, want string, legacy func(item) error) ([][]byte, error) {
 	for s := list.in(); s.more(); {
 		it, err := s.next(want)
 		if err != nil {
 			return dst, err
 		}
 		if it.list {
+			if err := legacy(it); err != nil {
+				return dst, err
+			}
 			dst = append(dst, it.raw)
 			continue
 		}

@@ -161,6 +161,20 @@ func (s *items) list(want string) (item, error) {
 	return it, err
 }
 
+// listOfLists returns the next item, a list whose items are lists.
+func (s *items) listOfLists(want, each string) (item, error) {
+	it, err := s.list(want)
+	if err != nil {
+		return it, err
+	}
+	for in := it.in(); in.more(); {
+		if _, err := in.list(each); err != nil {
+			return it, err
+		}
+	}
+	return it, nil
+}
+
 // end checks that nothing is left in the list that has the items of want.
 func (s *items) end(want string) error {
 	if !s.more() {

@@ -11,7 +11,7 @@
 // none of them is empty when present.
 //
 // Only RLP in its canonical form is taken, so that prefixes need not be kept. Inside headers, transactions, receipts, uncles and
-// withdrawals nothing is looked at but what is needed to find their ends and a header's number.
+// withdrawals nothing is looked at but a header's number and what tells them from other lists; what is found there is kept.
 package ethereum
 
 import "github.com/segstore/segstore/segment"
