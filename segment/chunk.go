@@ -1,0 +1,210 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/codec/wire"
+)
+
+const (
+	frameMagic   = "CHNK"
+	minFrame     = len(frameMagic) + 2 + 8
+	minBlock     = 1 + 1 + 8
+	maxChunkRows = 1 << 16
+	maxChunks    = 1 << 28
+	maxBlock     = MaxRowBytes + maxChunkRows*16 // bytes of a block before compression: a row, or a chunk of many
+)
+
+// chunkTable says where the chunks of a segment are and what they hold: 24
+// bytes of memory a chunk and 4 a block.
+type chunkTable struct {
+	blocks int      // blocks a chunk
+	first  []uint64 // first row of each chunk, and one past the last row
+	offset []int64  // place of each chunk's frame, and one past the last chunk
+	lens   []uint32 // stored bytes of each block of each chunk, 0 where all its streams are empty
+	sums   []uint64 // checksum of each frame
+}
+
+func newChunkTable(blocks int, firstRow uint64, offset int64) *chunkTable {
+	return &chunkTable{blocks: blocks, first: []uint64{firstRow}, offset: []int64{offset}}
+}
+
+func (t *chunkTable) len() int               { return len(t.sums) }
+func (t *chunkTable) rows(i int) int         { return int(t.first[i+1] - t.first[i]) }
+func (t *chunkTable) endRow() uint64         { return t.first[len(t.first)-1] }
+func (t *chunkTable) end() int64             { return t.offset[len(t.offset)-1] }
+func (t *chunkTable) lengths(i int) []uint32 { return t.lens[i*t.blocks : (i+1)*t.blocks] }
+
+// place returns where chunk i's blocks from to to-1 lie.
+func (t *chunkTable) place(i, from, to int) (off int64, n int) {
+	l := t.lengths(i)
+	off = t.offset[i+1]
+	for _, v := range l[from:] {
+		off -= int64(v)
+	}
+	for _, v := range l[from:to] {
+		n += int(v)
+	}
+	return off, n
+}
+
+// find returns the chunk that holds row.
+func (t *chunkTable) find(row uint64) int {
+	lo, hi := 0, t.len()-1
+	for lo < hi {
+		mid := int(uint(lo+hi+1) / 2)
+		if t.first[mid] <= row {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	return lo
+}
+
+// add appends the chunk that follows the last one.
+func (t *chunkTable) add(rows int, lens []uint32, sum uint64) {
+	first := t.endRow()
+	size := int64(frameSize(first, rows, lens))
+	for _, n := range lens {
+		size += int64(n)
+	}
+	t.first = append(t.first, first+uint64(rows))
+	t.offset = append(t.offset, t.end()+size)
+	t.lens = append(t.lens, lens...)
+	t.sums = append(t.sums, sum)
+}
+
+// appendFrame appends the head of a chunk: magic, first row, rows, the length of
+// each block (uvarints), and the checksum. The directory repeats all of it.
+func appendFrame(dst []byte, first uint64, rows int, lens []uint32, sum uint64) []byte {
+	dst = appendFrameHead(dst, first, rows, lens)
+	return wire.AppendUint64(dst, sum)
+}
+
+func appendFrameHead(dst []byte, first uint64, rows int, lens []uint32) []byte {
+	dst = append(dst, frameMagic...)
+	dst = wire.AppendUvarint(dst, first)
+	dst = wire.AppendUvarint(dst, uint64(rows))
+	for _, n := range lens {
+		dst = wire.AppendUvarint(dst, uint64(n))
+	}
+	return dst
+}
+
+func frameSize(first uint64, rows int, lens []uint32) int {
+	n := len(frameMagic) + uvarintSize(first) + uvarintSize(uint64(rows)) + 8
+	for _, l := range lens {
+		n += uvarintSize(uint64(l))
+	}
+	return n
+}
+
+func uvarintSize(v uint64) int {
+	n := 1
+	for ; v >= 0x80; v >>= 7 {
+		n++
+	}
+	return n
+}
+
+// frameHash is the checksum of a frame: xxh64 over ID, the frame before its
+// checksum, and the checksum of each block that is there.
+type frameHash struct{ d xxhash.Digest }
+
+func (h *frameHash) start(id ID, head []byte) {
+	h.d.Reset()
+	h.d.Write(id[:])
+	h.d.Write(head)
+}
+
+func (h *frameHash) block(sum []byte) { h.d.Write(sum) }
+
+// frame is a frame as it was read.
+type frame struct {
+	first uint64
+	rows  int
+	lens  []uint32 // of the blocks
+	size  int      // bytes of the frame itself
+	sum   uint64
+}
+
+var errFrame = errors.New("not a frame: no magic")
+
+// decodeFrame reads the frame at the start of b, which may go on beyond it.
+func decodeFrame(b []byte, blocks int) (frame, error) {
+	c := wire.NewCursor(b)
+	if m := c.Raw(len(frameMagic)); string(m) != frameMagic {
+		return frame{}, errFrame
+	}
+	f := frame{first: c.Uvarint(), rows: c.Count(maxChunkRows, 0), lens: make([]uint32, blocks)}
+	for i := range f.lens {
+		f.lens[i] = uint32(c.Count(maxBlock+minBlock+16, 0))
+	}
+	f.sum = c.Uint64()
+	f.size = c.Offset()
+	if err := c.Err(); err != nil {
+		return frame{}, err
+	}
+	if f.rows == 0 || f.first+uint64(f.rows) < f.first {
+		return frame{}, fmt.Errorf("frame of %d rows from %d", f.rows, f.first)
+	}
+	return f, nil
+}
+
+// maxFrameSize is the most bytes a frame of a layout can have.
+func maxFrameSize(blocks int) int { return len(frameMagic) + 10 + 3 + 5*blocks + 8 }
+
+// A block, as it is stored:
+//
+//	0:1 codec    uvarint bytes before compression    stored bytes    xxh64
+//
+// Before compression it is the uvarint lengths of all its streams but the last,
+// then the streams. A block whose streams are all empty is not stored.
+//
+// blockSum is its checksum: xxh64 over ID, column (4 bytes), block of the column
+// (4), first row of the chunk (8), and the block before its checksum.
+func blockSum(id ID, column, block int, first uint64, b []byte) uint64 {
+	var p [32]byte // one stripe of xxh64: nothing is buffered
+	copy(p[:], id[:])
+	le.PutUint32(p[16:], uint32(column))
+	le.PutUint32(p[20:], uint32(block))
+	le.PutUint64(p[24:], first)
+	var d xxhash.Digest
+	d.Reset()
+	d.Write(p[:])
+	d.Write(b)
+	return d.Sum64()
+}
+
+// checkBlock checks a block's length and checksum.
+func checkBlock(id ID, column, block int, first uint64, b []byte) error {
+	if len(b) < minBlock {
+		return fmt.Errorf("block of %d bytes, at least %d", len(b), minBlock)
+	}
+	n := len(b) - 8
+	if got, want := blockSum(id, column, block, first, b[:n]), le.Uint64(b[n:]); got != want {
+		return &sumError{got, want}
+	}
+	return nil
+}
+
+// parseBlock takes a checked block apart.
+func parseBlock(b []byte, limit int) (id codec.ID, rawLen int, stored []byte, err error) {
+	c := wire.NewCursor(b[:len(b)-8])
+	id = codec.ID(c.Uint8())
+	n := c.Uvarint()
+	stored = c.Raw(c.Len())
+	switch {
+	case c.Err() != nil:
+		return 0, 0, nil, c.Err()
+	case n == 0 || n > uint64(limit):
+		return 0, 0, nil, fmt.Errorf("block of %d bytes before compression, not in 1..%d", n, limit)
+	case id == codec.Raw && uint64(len(stored)) != n:
+		return 0, 0, nil, fmt.Errorf("raw block holds %d bytes, recorded are %d", len(stored), n)
+	}
+	return id, int(n), stored, nil
+}

@@ -1,0 +1,255 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/codec/wire"
+	"github.com/segstore/segstore/dict"
+)
+
+// coder turns the columns of chunks into blocks and back, under one layout. It
+// is safe for concurrent use; scratch memory is the caller's.
+type coder struct {
+	id      ID
+	columns []columnCoder
+	blocks  int // of a chunk, all columns
+	limit   int // most bytes of a block before compression
+}
+
+type columnCoder struct {
+	name    string
+	enc     codec.Encoding
+	streams int
+	base    int // its first block's number in the chunk
+	blocks  []blockCoder
+}
+
+type blockCoder struct {
+	spec    codec.Spec
+	codec   codec.Codec
+	streams int
+}
+
+// coderOptions are the options that Reader and Writer share.
+type coderOptions struct {
+	encodings   []codec.Encoding // beside codec.Encodings()
+	concurrency int
+	window      int
+	limit       int
+}
+
+func newCoder(id ID, s Schema, l Layout, dictionaries []*dict.Dict, o coderOptions) (*coder, error) {
+	c := &coder{id: id, limit: o.limit, columns: make([]columnCoder, len(l.Columns))}
+	type key struct {
+		spec codec.Spec
+		dict int
+	}
+	shared := map[key]codec.Codec{}
+	for i, cl := range l.Columns {
+		enc, err := findEncoding(cl.Encoding, o.encodings)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", s.Columns[i].Name, err)
+		}
+		cc := columnCoder{name: s.Columns[i].Name, enc: enc, base: c.blocks}
+		for _, bl := range cl.Blocks {
+			k := key{bl.Spec, bl.Dictionary}
+			if shared[k] == nil {
+				var d *dict.Dict
+				if bl.Dictionary >= 0 {
+					d = dictionaries[bl.Dictionary]
+				}
+				shared[k], err = codec.New(bl.Spec, d, codec.Options{Concurrency: o.concurrency, Window: o.window, MaxDecoded: o.limit})
+				if err != nil {
+					return nil, fmt.Errorf("column %q: %w", cc.name, err)
+				}
+			}
+			cc.blocks = append(cc.blocks, blockCoder{bl.Spec, shared[k], bl.Streams})
+			cc.streams += bl.Streams
+		}
+		if n := len(enc.Streams()); n != cc.streams {
+			return nil, fmt.Errorf("column %q: encoding %s has %d streams, the layout %d", cc.name, enc.Name(), n, cc.streams)
+		}
+		c.blocks += len(cc.blocks)
+		c.columns[i] = cc
+	}
+	return c, nil
+}
+
+func findEncoding(name string, more []codec.Encoding) (codec.Encoding, error) {
+	for _, list := range [][]codec.Encoding{codec.Encodings(), more} {
+		if i := slices.IndexFunc(list, func(e codec.Encoding) bool { return e.Name() == name }); i >= 0 {
+			return list[i], nil
+		}
+	}
+	return nil, fmt.Errorf("%w: encoding %q", ErrVersion, name)
+}
+
+// ruleEncoding returns the encoding that a rule names, with or without its version,
+// or that of the kind where it names none.
+func ruleEncoding(r codec.Rule, k Kind, more []codec.Encoding) (codec.Encoding, error) {
+	name := r.Encoding
+	if name == "" {
+		name = map[Kind]string{Bytes: "plain", Fixed: "fixed", Uint: "uint"}[k]
+	}
+	if strings.Contains(name, "/") {
+		return findEncoding(name, more)
+	}
+	for _, list := range [][]codec.Encoding{codec.Encodings(), more} {
+		for _, e := range slices.Backward(list) { // newer versions come later
+			if n, _, _ := strings.Cut(e.Name(), "/"); n == name {
+				return e, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%w: encoding %q", ErrVersion, name)
+}
+
+// joinStreams appends a block's bytes before compression: stream lengths, streams.
+// Where all streams are empty it appends nothing.
+func joinStreams(dst []byte, streams [][]byte) []byte {
+	total := 0
+	for _, s := range streams {
+		total += len(s)
+	}
+	if total == 0 {
+		return dst
+	}
+	for _, s := range streams[:len(streams)-1] {
+		dst = wire.AppendUvarint(dst, uint64(len(s)))
+	}
+	for _, s := range streams {
+		dst = append(dst, s...)
+	}
+	return dst
+}
+
+var errAllEmpty = errors.New("block with nothing but empty streams")
+
+// splitStreams appends the n streams that raw holds to streams; they alias raw.
+func splitStreams(streams [][]byte, raw []byte, n int) ([][]byte, error) {
+	if len(raw) == 0 {
+		for range n {
+			streams = append(streams, nil)
+		}
+		return streams, nil
+	}
+	c := wire.NewCursor(raw)
+	var lens [maxStreams]int
+	for i := range n - 1 {
+		lens[i] = c.Count(len(raw), 1)
+	}
+	if c.Err() == nil && c.Len() == 0 {
+		return streams, errAllEmpty // not canonical: would have been left out
+	}
+	for i := range n - 1 {
+		streams = append(streams, c.Raw(lens[i]))
+	}
+	return append(streams, c.Raw(c.Len())), c.Err()
+}
+
+// columnBuf is the memory for one column of one chunk.
+type columnBuf struct {
+	raw     [][]byte // a block each, before compression
+	streams [][]byte
+	values  codec.Values
+}
+
+// trim gives large buffers back, so that one giant row does not stay in memory.
+func (b *columnBuf) trim() {
+	for i := range b.raw {
+		b.raw[i] = trim(b.raw[i])
+	}
+	b.values.Buf = trim(b.values.Buf)
+	if cap(b.values.Data) > maxKept {
+		b.values.Data = nil
+	}
+	clear(b.streams[:cap(b.streams)])
+}
+
+const maxKept = 4 << 20 // a buffer above this is not kept for the next chunk
+
+func trim(b []byte) []byte {
+	if cap(b) > maxKept {
+		return nil
+	}
+	return b
+}
+
+// decodeBlock checks a stored block and appends what it holds to dst. An empty b
+// is a block that is not stored.
+func (c *coder) decodeBlock(dst, b []byte, column, block int, first uint64) ([]byte, error) {
+	if len(b) == 0 {
+		return dst, nil
+	}
+	if err := checkBlock(c.id, column, block, first, b); err != nil {
+		return dst, err
+	}
+	id, n, stored, err := parseBlock(b, c.limit)
+	if err != nil {
+		return dst, err
+	}
+	if id == codec.Raw {
+		return append(dst, stored...), nil
+	}
+	bc := &c.columns[column].blocks[block]
+	if id != bc.spec.ID {
+		return dst, fmt.Errorf("block is %s, its layout says %s", id, bc.spec)
+	}
+	if need := len(dst) + n; need > cap(dst) && n <= 1<<20 {
+		dst = append(make([]byte, 0, need+need/4+64), dst...)
+	}
+	return bc.codec.Decode(dst, stored, n)
+}
+
+// decodeColumn decodes one column of a chunk from its blocks, which lie one after
+// another in b with the lengths lens. The values alias buf.
+func (c *coder) decodeColumn(buf *columnBuf, column int, first uint64, rows int, b []byte, lens []uint32) (block int, err error) {
+	cc := &c.columns[column]
+	for len(buf.raw) < len(cc.blocks) {
+		buf.raw = append(buf.raw, nil)
+	}
+	buf.streams = buf.streams[:0]
+	for i := range cc.blocks {
+		n := int(lens[i])
+		buf.raw[i], err = c.decodeBlock(buf.raw[i][:0], b[:n], column, i, first)
+		if err != nil {
+			return i, err
+		}
+		b = b[n:]
+		buf.streams, err = splitStreams(buf.streams, buf.raw[i], cc.blocks[i].streams)
+		if err != nil {
+			return i, err
+		}
+	}
+	return 0, cc.enc.Join(&buf.values, buf.streams, rows)
+}
+
+// checkValues checks decoded values against the column's kind: what the encoding
+// gives back is foreign bytes still.
+func checkValues(col *Column, v *codec.Values, rows int) error {
+	if v.Len() != rows {
+		return fmt.Errorf("%d values for %d rows", v.Len(), rows)
+	}
+	width := 0
+	switch col.Kind {
+	case Fixed:
+		width = col.Width
+	case Uint:
+		width = 8
+	default:
+		return nil
+	}
+	if len(v.Data) != rows*width {
+		return fmt.Errorf("%d bytes for %d values of %d", len(v.Data), rows, width)
+	}
+	for i, e := range v.Ends {
+		if int(e) != (i+1)*width {
+			return fmt.Errorf("value %d is not %d bytes", i, width)
+		}
+	}
+	return nil
+}

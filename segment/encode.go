@@ -1,0 +1,231 @@
+package segment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/codec/wire"
+	"github.com/segstore/segstore/segment/merkle"
+)
+
+// chunkJob is one chunk on its way into a segment, with all the memory that
+// takes. It is used again for a later chunk.
+type chunkJob struct {
+	first uint64
+	rows  int
+	size  int // bytes of the values, all columns
+
+	values []codec.Values // the rows, a column each; set by the one who fills the job
+	chunk  int            // or the number of the source's chunk, when recompressing within its bounds
+	in     []byte         // that chunk's blocks
+	hash   bool           // compute leaves
+	leaves []merkle.Hash
+
+	out    []byte   // the blocks as they will lie in the file
+	lens   []uint32 // of each block
+	tally  []blockTally
+	sizes  []uint64 // bytes of each stream of each column, before compression
+	column []uint64 // bytes of the values of each column
+
+	split  columnBuf // streams and blocks from Split
+	check  columnBuf // the same read back
+	hasher merkle.Hasher
+	row    Row
+	err    error
+	done   chan struct{}
+}
+
+// blockTally counts what became of one block of a chunk, or of all chunks.
+type blockTally struct {
+	raw, stored int64 // bytes before compression, and as they lie with head and checksum
+	blocks      int64 // that are stored
+	kept        int64 // of those raw because they would not shrink
+	copied      int64 // of those taken over as they were
+	encoded     int64 // bytes before compression of those that were not
+	encode      time.Duration
+	decode      time.Duration // of what was encoded, to compare
+	source      time.Duration // decoding what was there before
+}
+
+func (t *blockTally) add(o blockTally) {
+	t.raw += o.raw
+	t.stored += o.stored
+	t.blocks += o.blocks
+	t.kept += o.kept
+	t.copied += o.copied
+	t.encoded += o.encoded
+	t.encode += o.encode
+	t.decode += o.decode
+	t.source += o.source
+}
+
+func (c *coder) newJob() *chunkJob {
+	j := &chunkJob{
+		values: make([]codec.Values, len(c.columns)),
+		column: make([]uint64, len(c.columns)),
+		lens:   make([]uint32, c.blocks),
+		tally:  make([]blockTally, c.blocks),
+		row:    make(Row, len(c.columns)),
+		done:   make(chan struct{}, 1),
+	}
+	for i := range c.columns {
+		j.sizes = append(j.sizes, make([]uint64, c.columns[i].streams)...)
+	}
+	return j
+}
+
+// reset makes the job empty, for a chunk that starts at row first.
+func (j *chunkJob) reset(first uint64) {
+	j.first, j.rows, j.size, j.err = first, 0, 0, nil
+	for i := range j.values {
+		j.values[i].Reset()
+		if cap(j.values[i].Data) > maxKept {
+			j.values[i].Data = nil
+		}
+	}
+	j.out = trim(j.out)[:0]
+	clear(j.tally)
+	clear(j.sizes)
+	clear(j.column)
+	j.leaves = j.leaves[:0]
+	j.split.trim()
+	j.check.trim()
+	j.in = trim(j.in)
+}
+
+// append adds a copy of a row that fits the schema.
+func (j *chunkJob) append(row Row, size int) {
+	for i, v := range row {
+		j.values[i].Append(v)
+	}
+	j.rows++
+	j.size += size
+}
+
+var errNotLossless = errors.New("segment: encoded chunk does not decode to what went in")
+
+// encode fills out, lens and the tallies from the values, reads all of it back,
+// and compares: a codec or encoding that loses a byte is found before the byte
+// is lost.
+func (c *coder) encode(j *chunkJob) error {
+	if j.hash {
+		j.hashRows()
+	}
+	stream := 0
+	for i := range c.columns {
+		cc, v := &c.columns[i], &j.values[i]
+		j.column[i] = uint64(len(v.Data))
+		var err error
+		if j.split.streams, err = cc.enc.Split(j.split.streams, v); err != nil {
+			return fmt.Errorf("segment: column %q, rows from %d: %w", cc.name, j.first, err)
+		}
+		streams := j.split.streams
+		if len(streams) != cc.streams {
+			return fmt.Errorf("segment: column %q: encoding %s split into %d streams, not %d", cc.name, cc.enc.Name(), len(streams), cc.streams)
+		}
+		j.check.streams = j.check.streams[:0]
+		for b := range cc.blocks {
+			n := cc.blocks[b].streams
+			for k, s := range streams[:n] {
+				j.sizes[stream+k] = uint64(len(s))
+			}
+			stream += n
+			raw := joinStreams(j.split.block(b)[:0], streams[:n])
+			j.split.raw[b] = raw
+			streams = streams[n:]
+			if err := c.encodeBlock(j, i, b, raw); err != nil {
+				return err
+			}
+			if j.check.streams, err = splitStreams(j.check.streams, j.check.raw[b], n); err != nil {
+				return fmt.Errorf("%w: column %q, rows from %d: %w", errNotLossless, cc.name, j.first, err)
+			}
+		}
+		if err := cc.enc.Join(&j.check.values, j.check.streams, j.rows); err != nil {
+			return fmt.Errorf("%w: column %q, rows from %d: %w", errNotLossless, cc.name, j.first, err)
+		}
+		if !j.check.values.Equal(v) {
+			return fmt.Errorf("%w: column %q, rows from %d, encoding %s", errNotLossless, cc.name, j.first, cc.enc.Name())
+		}
+	}
+	return nil
+}
+
+// block returns the buffer for block b.
+func (b *columnBuf) block(i int) []byte {
+	for len(b.raw) <= i {
+		b.raw = append(b.raw, nil)
+	}
+	return b.raw[i]
+}
+
+// encodeBlock appends the block that holds raw to j.out, decodes it again into
+// j.check, and compares.
+func (c *coder) encodeBlock(j *chunkJob, column, block int, raw []byte) error {
+	cc := &c.columns[column]
+	bc := &cc.blocks[block]
+	t := &j.tally[cc.base+block]
+	check := j.check.block(block)[:0]
+	j.check.raw[block] = check
+	if len(raw) == 0 {
+		j.lens[cc.base+block] = 0
+		return nil
+	}
+	if len(raw) > c.limit {
+		return fmt.Errorf("segment: column %q, rows from %d: block of %d bytes before compression, at most %d", cc.name, j.first, len(raw), c.limit)
+	}
+	start := len(j.out)
+	j.out = append(j.out, 0)
+	j.out = wire.AppendUvarint(j.out, uint64(len(raw)))
+	body := len(j.out)
+	began := time.Now()
+	out, used, err := codec.EncodeBlock(bc.codec, bc.spec.ID, j.out, raw)
+	if err != nil {
+		return fmt.Errorf("segment: column %q, rows from %d: %w", cc.name, j.first, err)
+	}
+	t.encode = time.Since(began)
+	j.out = out
+	j.out[start] = byte(used)
+	if used != codec.Raw {
+		began = time.Now()
+		check, err = bc.codec.Decode(check, j.out[body:], len(raw))
+		t.decode += time.Since(began)
+		if err == nil && !bytes.Equal(check, raw) {
+			err = errors.New("other bytes came back")
+		}
+		if err != nil {
+			return fmt.Errorf("%w: column %q, rows from %d, %s: %w", errNotLossless, cc.name, j.first, bc.spec, err)
+		}
+	} else {
+		check = append(check, j.out[body:]...)
+	}
+	j.check.raw[block] = check
+	c.seal(j, column, block, start)
+	t.raw, t.encoded = int64(len(raw)), int64(len(raw))
+	if used == codec.Raw && bc.spec.ID != codec.Raw {
+		t.kept = 1
+	}
+	return nil
+}
+
+// seal appends the checksum of the block that starts at start of j.out.
+func (c *coder) seal(j *chunkJob, column, block, start int) {
+	j.out = wire.AppendUint64(j.out, blockSum(c.id, column, block, j.first, j.out[start:]))
+	n := len(j.out) - start
+	k := c.columns[column].base + block
+	j.lens[k] = uint32(n)
+	j.tally[k].stored, j.tally[k].blocks = int64(n), 1
+}
+
+// hashRows computes the leaf of every row.
+func (j *chunkJob) hashRows() {
+	j.leaves = j.leaves[:0]
+	for n := range j.rows {
+		for i := range j.values {
+			j.row[i] = j.values[i].At(n)
+		}
+		j.leaves = append(j.leaves, j.hasher.Leaf(j.row))
+	}
+}

@@ -1,0 +1,182 @@
+package segment
+
+import (
+	"iter"
+	"time"
+)
+
+// Rows yields the rows from number from to the last, the named columns only and
+// in the order named; all columns where none is named. A row is valid until the
+// next step and must not be changed. On failure it yields (nil, err) once.
+//
+// It reads ahead up to 1 MiB (or one chunk, if larger), and decodes each chunk once. Rows does not fill
+// the cache.
+func (r *Reader) Rows(from uint64, columns ...string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		s, err := r.scan(from, columns)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer s.close()
+		for s.next() {
+			if !s.yield(yield) {
+				return
+			}
+		}
+		if s.err != nil {
+			yield(nil, s.err)
+		}
+	}
+}
+
+// Values yields the column's values from row number from to the last, as
+// Reader.Rows does.
+func (c *ColumnReader) Values(from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for row, err := range c.r.Rows(from, c.r.dir.schema.Columns[c.column[0]].Name) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(row[0], nil) {
+				return
+			}
+		}
+	}
+}
+
+// scanner decodes chunk after chunk.
+type scanner struct {
+	r       *Reader
+	s       *scratch
+	columns []int // in the order asked for
+	from    int   // first and one past the last block that they take
+	to      int
+
+	chunk int // the current one
+	first uint64
+	skip  int // rows of the first chunk before the one asked for
+	rows  int // of the current chunk
+	err   error
+
+	took []time.Duration // decoding, by column of the schema; nil where nobody asks
+
+	off    int64 // in the file, of buffer
+	buffer []byte
+}
+
+const readAhead = 1 << 20
+
+func (r *Reader) scan(from uint64, names []string) (*scanner, error) {
+	columns := r.column
+	if len(names) > 0 {
+		columns = make([]int, len(names))
+		for i, name := range names {
+			if columns[i] = r.dir.schema.Index(name); columns[i] < 0 {
+				return nil, r.noColumn(name)
+			}
+		}
+	}
+	if from < r.footer.firstRow || from > r.EndRow() {
+		return nil, r.outside(from)
+	}
+	s := &scanner{r: r, columns: columns, chunk: r.dir.chunks.len()}
+	if from < r.EndRow() {
+		s.chunk = r.dir.chunks.find(from)
+		s.skip = int(from - r.dir.chunks.first[s.chunk])
+	}
+	s.chunk--
+	s.from, s.to = r.span(columns)
+	s.s = r.take()
+	s.s.row = s.s.row[:0]
+	for range columns {
+		s.s.row = append(s.s.row, nil)
+	}
+	return s, nil
+}
+
+func (s *scanner) close() {
+	clear(s.s.row)
+	s.r.give(s.s)
+}
+
+// next decodes the next chunk.
+func (s *scanner) next() bool {
+	if s.chunk++; s.chunk >= s.r.dir.chunks.len() {
+		return false
+	}
+	b, err := s.blocks()
+	if err == nil {
+		err = s.decode(b)
+	}
+	s.first, s.rows = s.r.dir.chunks.first[s.chunk], s.r.dir.chunks.rows(s.chunk)
+	s.err = err
+	return err == nil
+}
+
+func (s *scanner) decode(b []byte) error {
+	if s.took == nil {
+		return s.r.decodeColumns(s.s, s.chunk, s.columns, b, s.from)
+	}
+	for i, c := range s.columns {
+		began := time.Now()
+		if err := s.r.decodeColumns(s.s, s.chunk, s.columns[i:i+1], b, s.from); err != nil {
+			return err
+		}
+		s.took[c] += time.Since(began)
+	}
+	return nil
+}
+
+// blocks returns the blocks of the current chunk, reading ahead where the chunks
+// between hold little else.
+func (s *scanner) blocks() ([]byte, error) {
+	t := s.r.dir.chunks
+	off, n := t.place(s.chunk, s.from, s.to)
+	if at := off - s.off; at >= 0 && at+int64(n) <= int64(len(s.buffer)) {
+		return s.buffer[at : at+int64(n)], nil
+	}
+	end := off + int64(n)
+	for i := s.chunk + 1; i < t.len(); i++ {
+		next, m := t.place(i, s.from, s.to)
+		if next+int64(m)-off > readAhead || next-end > int64(m) {
+			break
+		}
+		end = next + int64(m)
+	}
+	s.s.buf = grow(s.s.buf, int(end-off))
+	s.buffer, s.off = s.s.buf, off
+	if end > off {
+		if err := readFull(s.r.r, s.buffer, off); err != nil {
+			return nil, s.r.inFile(err)
+		}
+	}
+	return s.buffer[:n], nil
+}
+
+// yield yields the rows of the current chunk.
+func (s *scanner) yield(yield func(Row, error) bool) bool {
+	row := Row(s.s.row)
+	skip := s.skip
+	s.skip = 0
+	if len(s.columns) == 1 { // no inner loop
+		v := &s.s.columns[s.columns[0]].values
+		for i := skip; i < s.rows; i++ {
+			row[0] = v.At(i)
+			if !yield(row, nil) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := skip; i < s.rows; i++ {
+		for k, c := range s.columns {
+			row[k] = s.s.columns[c].values.At(i)
+		}
+		if !yield(row, nil) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,197 @@
+package segment
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// window reads a file front to back through one buffer.
+type window struct {
+	r    io.ReaderAt
+	size int64
+	off  int64 // of b in the file
+	b    []byte
+	buf  []byte
+}
+
+const windowBytes = 1 << 20
+
+// at returns n bytes at off, fewer where the file ends. They are valid until the
+// next call.
+func (w *window) at(off int64, n int) ([]byte, error) {
+	n = int(min(int64(n), max(w.size-off, 0)))
+	if i := off - w.off; i >= 0 && i+int64(n) <= int64(len(w.b)) {
+		return w.b[i : i+int64(n)], nil
+	}
+	want := int(min(int64(max(n, windowBytes)), w.size-off))
+	w.buf = grow(trim(w.buf), want)
+	w.b, w.off = w.buf, off
+	if err := readFull(w.r, w.b, off); err != nil {
+		w.b = nil
+		return nil, err
+	}
+	return w.b[:n], nil
+}
+
+// piece is a chunk as it lies in the file.
+type piece struct {
+	index int
+	off   int64
+	frame frame
+	bytes []byte // frame and blocks; valid until the next step
+}
+
+func (p *piece) place(s Section) Place {
+	return Place{Section: s, Chunk: p.index, FirstRow: p.frame.first, Rows: uint64(p.frame.rows), Offset: p.off, Length: int64(p.frame.size)}
+}
+
+// size is the bytes of the chunk, by its frame.
+func (f *frame) total() int64 {
+	n := int64(f.size)
+	for _, l := range f.lens {
+		n += int64(l)
+	}
+	return n
+}
+
+// walk yields every chunk that the directory names; or, without one, every chunk
+// whose frame is found and whole, searching on behind what is not. flaw is called
+// for what is in between. yield returns false to stop.
+func (a *anatomy) walk(blocks int, flaw func(*Flaw) bool, yield func(piece) (bool, error)) error {
+	w := &window{r: a.r, size: a.size}
+	if a.directory != nil {
+		t := a.directory.chunks
+		for i := range t.len() {
+			p := piece{index: i, off: t.offset[i], frame: frame{first: t.first[i], rows: t.rows(i), lens: t.lengths(i), sum: t.sums[i]}}
+			p.frame.size = frameSize(p.frame.first, p.frame.rows, p.frame.lens)
+			var err error
+			if p.bytes, err = w.at(p.off, int(t.offset[i+1]-t.offset[i])); err != nil {
+				return err
+			}
+			if more, err := yield(p); err != nil || !more {
+				return err
+			}
+		}
+		return nil
+	}
+	return a.search(w, blocks, flaw, yield)
+}
+
+// search walks chunks by their frames.
+func (a *anatomy) search(w *window, blocks int, flaw func(*Flaw) bool, yield func(piece) (bool, error)) error {
+	end := a.size
+	if a.footer != nil {
+		end = int64(a.footer.dirOffset)
+	}
+	off, next := a.start(), a.firstRow()
+	lost := int64(-1) // where what cannot be read began
+	report := func(to int64, err error) bool {
+		if lost < 0 {
+			return true
+		}
+		f := damage(SectionFrame, lost, to-lost, err)
+		f.FirstRow = next
+		lost = -1
+		return flaw(f)
+	}
+	index := 0
+	for off < end {
+		p, err := a.pieceAt(w, off, end, blocks, next)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			gap := fmt.Errorf("no whole frame here; the next begins with row %d", p.frame.first)
+			if !report(off, gap) {
+				return nil
+			}
+			if p.frame.first > next {
+				f := damage(SectionFrame, off, 0, fmt.Errorf("rows %d to %d are missing before this chunk", next, p.frame.first-1))
+				f.FirstRow, f.Rows = next, p.frame.first-next
+				if !flaw(f) {
+					return nil
+				}
+			}
+			p.index = index
+			index++
+			if more, err := yield(*p); err != nil || !more {
+				return err
+			}
+			next = p.frame.first + uint64(p.frame.rows)
+			off += p.frame.total()
+			continue
+		}
+		if lost < 0 {
+			lost = off
+		}
+		if off, err = findMagic(w, off+1, end); err != nil {
+			return err
+		}
+	}
+	if a.footer == nil {
+		lost = -1 // the rest may be the directory: the flaw of the footer covers it
+		return nil
+	}
+	report(end, fmt.Errorf("no whole frame here, nor behind it"))
+	if want := a.footer.firstRow + a.footer.rows; next < want {
+		f := damage(SectionFrame, end, 0, fmt.Errorf("rows %d to %d are missing at the end", next, want-1))
+		f.FirstRow, f.Rows = next, want-next
+		flaw(f)
+	}
+	return nil
+}
+
+// pieceAt returns the chunk at off, or nil where there is none whole: its frame's
+// checksum must hold, which covers the checksums of the blocks, and its rows come
+// after those before it.
+func (a *anatomy) pieceAt(w *window, off, end int64, blocks int, next uint64) (*piece, error) {
+	b, err := w.at(off, int(min(int64(maxFrameSize(blocks)), end-off)))
+	if err != nil {
+		return nil, err
+	}
+	f, err := decodeFrame(b, blocks)
+	if err != nil || f.first < next || f.total() > end-off {
+		return nil, nil
+	}
+	p := &piece{off: off, frame: f}
+	if p.bytes, err = w.at(off, int(f.total())); err != nil {
+		return nil, err
+	}
+	if p.sum(a.id()) != f.sum {
+		return nil, nil
+	}
+	return p, nil
+}
+
+// sum computes the checksum that the frame should have.
+func (p *piece) sum(id ID) uint64 {
+	var h frameHash
+	h.start(id, p.bytes[:p.frame.size-8])
+	end := p.frame.size
+	for _, n := range p.frame.lens {
+		if n >= minBlock {
+			h.block(p.bytes[end+int(n)-8 : end+int(n)])
+		}
+		end += int(n)
+	}
+	return h.d.Sum64()
+}
+
+// findMagic returns where the next frame may be, at off or behind, or end.
+func findMagic(w *window, off, end int64) (int64, error) {
+	for off < end {
+		b, err := w.at(off, int(min(windowBytes, end-off)))
+		if err != nil {
+			return 0, err
+		}
+		if i := bytes.Index(b, []byte(frameMagic)); i >= 0 {
+			return off + int64(i), nil
+		}
+		if len(b) < len(frameMagic) || off+int64(len(b)) >= end {
+			return end, nil
+		}
+		off += int64(len(b) - len(frameMagic) + 1)
+	}
+	return end, nil
+}
