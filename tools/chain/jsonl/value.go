@@ -1,0 +1,164 @@
+package jsonl
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/segstore/segstore/segment"
+)
+
+// codec turns the JSON of one column into values and back.
+type codec struct {
+	Column
+	field  string
+	key    []byte // `"field":`, canonical
+	prefix bool   // hex is written with 0x
+}
+
+func newCodecs(columns []Column) ([]codec, error) {
+	codecs := make([]codec, len(columns))
+	for i, c := range columns {
+		key, err := appendText(nil, []byte(c.field()))
+		if err != nil {
+			return nil, fmt.Errorf("jsonl: column %q: field: %w", c.Name, err)
+		}
+		codecs[i] = codec{Column: c, field: c.field(), key: append(key, ':')}
+	}
+	return codecs, nil
+}
+
+// want says what is expected of the JSON.
+func (c *codec) want() string {
+	switch c.Kind {
+	case Hex:
+		return "a string of hex digits"
+	case Base64:
+		return "a string of base64"
+	case Uint:
+		return "an integer from 0 to 18446744073709551615"
+	case Fixed:
+		return fmt.Sprintf("a string of hex digits, %d bytes", c.Width)
+	}
+	return "a string"
+}
+
+var (
+	errOdd     = errors.New("odd number of digits")
+	errInteger = errors.New("not an integer")
+	errRange   = errors.New("out of range")
+	errNewline = errors.New("newline in base64")
+	errNotUTF8 = errors.New("not valid UTF-8")
+)
+
+var prefix = []byte("0x")
+
+// decodeString appends the value that a string stands for.
+func (c *codec) decodeString(dst, s []byte) ([]byte, error) {
+	switch c.Kind {
+	case Hex, Fixed:
+		s = bytes.TrimPrefix(s, prefix)
+		if len(s)%2 != 0 {
+			return dst, errOdd
+		}
+		if c.Kind == Fixed && len(s) != 2*c.Width {
+			return dst, fmt.Errorf("%d bytes", len(s)/2)
+		}
+		return hex.AppendDecode(dst, s)
+	case Base64:
+		if bytes.ContainsAny(s, "\r\n") { // the decoder skips them
+			return dst, errNewline
+		}
+		return base64.StdEncoding.Strict().AppendDecode(dst, s)
+	}
+	return dst, nil // Text is as it is
+}
+
+// decodeNumber appends the value of a number as JSON writes it.
+func decodeNumber(dst, s []byte) ([]byte, error) {
+	var v uint64
+	for _, d := range s {
+		if d < '0' || d > '9' {
+			if s[0] == '-' && !bytes.ContainsAny(s, ".eE") {
+				return dst, errRange
+			}
+			return dst, errInteger
+		}
+		if v > math.MaxUint64/10 || v == math.MaxUint64/10 && d > '5' {
+			return dst, errRange
+		}
+		v = v*10 + uint64(d-'0')
+	}
+	return segment.AppendUint(dst, v), nil
+}
+
+// encode appends a value as canonical JSON.
+func (c *codec) encode(dst, value []byte) ([]byte, error) {
+	switch c.Kind {
+	case Hex, Fixed:
+		dst = append(dst, '"')
+		if c.prefix {
+			dst = append(dst, prefix...)
+		}
+		return append(hex.AppendEncode(dst, value), '"'), nil
+	case Base64:
+		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), value), '"'), nil
+	case Uint:
+		return strconv.AppendUint(dst, le.Uint64(value), 10), nil
+	}
+	return appendText(dst, value)
+}
+
+// appendLine appends the canonical line of a row, without newline.
+func appendLine(dst []byte, codecs []codec, row segment.Row) ([]byte, error) {
+	sep := byte('{')
+	for i := range codecs {
+		dst = append(append(dst, sep), codecs[i].key...)
+		var err error
+		if dst, err = codecs[i].encode(dst, row[i]); err != nil {
+			return dst, fmt.Errorf("column %q: %w", codecs[i].Name, err)
+		}
+		sep = ','
+	}
+	return append(dst, '}'), nil
+}
+
+// appendText appends a JSON string with no more escaped than must be (RFC 8785, section 3.2.2.2).
+func appendText(dst, s []byte) ([]byte, error) {
+	if !utf8.Valid(s) {
+		return dst, errNotUTF8
+	}
+	const digits = "0123456789abcdef"
+	dst = append(dst, '"')
+	start := 0
+	for i, b := range s {
+		if b >= ' ' && b != '"' && b != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		start = i + 1
+		switch b {
+		case '"', '\\':
+			dst = append(dst, '\\', b)
+		case '\b':
+			dst = append(dst, `\b`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\f':
+			dst = append(dst, `\f`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		default:
+			dst = append(dst, `\u00`...)
+			dst = append(dst, digits[b>>4], digits[b&15])
+		}
+	}
+	return append(append(dst, s[start:]...), '"'), nil
+}
