@@ -169,7 +169,7 @@ func TestUintSizes(t *testing.T) {
 		return v
 	}
 	small := func(i int) uint64 { return uint64(i) * 0x9e3779b97f4a7c15 >> 56 } // 0..255, irregular
-	sum := uint64(1 << 31)
+	sum, random := uint64(1<<31), noise(8*8192)
 	for _, c := range []struct {
 		name string
 		v    *Values
@@ -182,11 +182,8 @@ func TestUintSizes(t *testing.T) {
 		{"row numbers", column(8192, func(i int) uint64 { sum += small(i); return sum }), 8192 + 3*128 + 6},
 		{"one outlier", column(8192, func(i int) uint64 { return uint64(i) + uint64(i/8191)<<60 }), 3*128 + 2 + 520 + 10},
 		{"timestamps", column(8192, func(i int) uint64 { return 1_600_000_000 + 12*uint64(i) + uint64(i/100)*12 }), 8192/8*4 + 3*128},
-		{"noise", column(8192, func(i int) uint64 { return binary.LittleEndian.Uint64(noise(8 * 8192)[8*i:]) }), 8*8192 + 1},
+		{"noise", column(8192, func(i int) uint64 { return binary.LittleEndian.Uint64(random[8*i:]) }), 8*8192 + 1},
 	} {
-		if c.name == "noise" {
-			c.v = &Values{Data: noise(8 * 8192), Ends: c.v.Ends}
-		}
 		streams := checkEncoding(t, Uint(), c.v)
 		if got := len(streams[0]); got > c.most {
 			t.Errorf("%s: %d bytes, expected at most %d", c.name, got, c.most)

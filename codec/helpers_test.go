@@ -88,10 +88,10 @@ func shapes() map[string][]byte {
 		"65791":          records(65791, 1), // the last size of 2 bytes
 		"65792":          records(65792, 1),
 		"200 KiB":        records(200<<10, 1),
-		"zeros":          make([]byte, 3<<20),
+		"zeros":          make([]byte, 1<<20+1),
 		"noise":          noise(70 << 10),
 		"noise short":    noise(100),
-		"noise repeated": bytes.Repeat(noise(300<<10), 2),
+		"noise repeated": bytes.Repeat(noise(150<<10), 2),
 	}
 }
 
