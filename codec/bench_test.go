@@ -137,7 +137,7 @@ func BenchmarkJoin(b *testing.B) {
 		{"plain/lengths=equal", Plain(), chunk(func() int { return 32 })},
 		{"plain/lengths=1-byte", Plain(), chunk(func() int { return rng.IntN(60) })},
 		{"plain/lengths=2-bytes", Plain(), chunk(func() int { return 100 + rng.IntN(400) })},
-		{"plain/lengths=3-bytes", Plain(), chunk(func() int { return 100 + rng.IntN(70)*1000 })},
+		{"plain/lengths=3-bytes", Plain(), func() *Values { v := chunk(func() int { return 100 }); v.Append(make([]byte, 1<<16)); return v }()},
 		{"fixed", Fixed(), chunk(func() int { return 32 })},
 		{"uint/linear", Uint(), column(func(i int) uint64 { return uint64(i) })},
 		{"uint/deltas", Uint(), column(func(int) uint64 { sum += rng.Uint64N(300); return sum })},

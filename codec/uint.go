@@ -71,8 +71,13 @@ func appendUints(dst, data []byte) []byte {
 		if first == 0 && step == 0 {
 			return dst
 		}
+		start := len(dst)
 		dst = wire.AppendUvarint(append(dst, uintLinear), first)
-		return binary.AppendVarint(dst, int64(step))
+		dst = binary.AppendVarint(dst, int64(step))
+		if len(dst)-start <= 1+len(data) {
+			return dst
+		}
+		dst = dst[:start] // one or two large numbers
 	}
 	values := packedLen(data, uintValues)
 	deltas := packedLen(data, uintDeltas) + uvarintLen(first)
