@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/tools/chain"
 )
 
@@ -162,3 +163,12 @@ func Export(tb testing.TB, ex chain.Exporter, v chain.View) (*Output, chain.Expo
 	}
 	return out, r
 }
+
+// Discard is a chain.Sink that keeps nothing.
+type Discard struct{}
+
+// Create does nothing.
+func (Discard) Create(chain.Table) error { return nil }
+
+// Append does nothing.
+func (Discard) Append(string, segment.Row) error { return nil }

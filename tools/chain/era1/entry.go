@@ -23,24 +23,23 @@ const (
 
 // String returns the type in hex, and its name where it has one.
 func (t entryType) String() string {
-	name := ""
-	switch t {
+	switch t { // constants: this is asked for at every entry
 	case typeVersion:
-		name = " (version)"
+		return "entry type 0x3265 (version)"
 	case typeHeader:
-		name = " (compressed header)"
+		return "entry type 0x0003 (compressed header)"
 	case typeBody:
-		name = " (compressed body)"
+		return "entry type 0x0004 (compressed body)"
 	case typeReceipts:
-		name = " (compressed receipts)"
+		return "entry type 0x0005 (compressed receipts)"
 	case typeDifficulty:
-		name = " (total difficulty)"
+		return "entry type 0x0006 (total difficulty)"
 	case typeAccumulator:
-		name = " (accumulator)"
+		return "entry type 0x0007 (accumulator)"
 	case typeIndex:
-		name = " (block index)"
+		return "entry type 0x3266 (block index)"
 	}
-	return fmt.Sprintf("entry type 0x%04x%s", uint16(t), name)
+	return fmt.Sprintf("entry type 0x%04x", uint16(t))
 }
 
 // ofBlock reports whether entries of the type belong to a block.

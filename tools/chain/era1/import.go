@@ -309,19 +309,30 @@ func (r *reading) readIndex(e entry) (err error) {
 	}
 	at := e.offset + entryHeader
 	for i := range n + 2 {
-		want, what := r.first, "number of the first block"
+		want := r.first
 		switch {
 		case i == n+1:
-			want, what = uint64(n), "count of blocks"
+			want = uint64(n)
 		case i > 0:
-			want, what = uint64(r.offsets[i-1]-e.offset), fmt.Sprintf("place of block %d", r.first+uint64(i-1))
+			want = uint64(r.offsets[i-1] - e.offset)
 		}
 		if got := binary.LittleEndian.Uint64(r.framed[8*i:]); got != want {
-			return r.in.Fail(at+int64(8*i), fmt.Sprintf("%s in the block index: %d", what, int64(want)), fmt.Errorf("%d", int64(got)))
+			return r.in.Fail(at+int64(8*i), fmt.Sprintf("%s in the block index: %d", r.indexItem(i), int64(want)), fmt.Errorf("%d", int64(got)))
 		}
 	}
 	r.content.index(r.first, uint64(n))
 	return nil
+}
+
+// indexItem says what item i of the block index is.
+func (r *reading) indexItem(i int) string {
+	switch i {
+	case 0:
+		return "number of the first block"
+	case len(r.offsets) + 1:
+		return "count of blocks"
+	}
+	return fmt.Sprintf("place of block %d", r.first+uint64(i-1))
 }
 
 func indexSize(blocks int) int { return 8 * (blocks + 2) }

@@ -194,5 +194,5 @@ func whole(b []byte, want string) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	return it, s.end("nothing after " + want)
+	return it, s.end("nothing after the list")
 }

@@ -101,7 +101,7 @@ func (p *pass) survey(f chain.File) (form ethereum.Form, span ethereum.Span, err
 			span.Contiguous = false
 		}
 		span.Blocks++
-		if err := in.Skip(int64(size), blockOf(size)); err != nil {
+		if err := in.Skip(int64(size), "a block"); err != nil {
 			return 0, span, err
 		}
 	}
