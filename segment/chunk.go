@@ -65,6 +65,18 @@ func (t *chunkTable) find(row uint64) int {
 	return lo
 }
 
+// ahead returns the bytes of whole chunks from i on that fit into limit.
+func (t *chunkTable) ahead(i, limit int) int {
+	end := t.offset[i]
+	for _, next := range t.offset[i+1:] {
+		if next-t.offset[i] > int64(limit) {
+			break
+		}
+		end = next
+	}
+	return int(end - t.offset[i])
+}
+
 // add appends the chunk that follows the last one.
 func (t *chunkTable) add(rows int, lens []uint32, sum uint64) {
 	first := t.endRow()

@@ -9,8 +9,8 @@ import (
 // in the order named; all columns where none is named. A row is valid until the
 // next step and must not be changed. On failure it yields (nil, err) once.
 //
-// It reads ahead up to 1 MiB (or one chunk, if larger), and decodes each chunk once. Rows does not fill
-// the cache.
+// It reads ahead up to 256 KiB (or one chunk, if larger) and decodes each chunk
+// once. It does not fill the cache.
 func (r *Reader) Rows(from uint64, columns ...string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		s, err := r.scan(from, columns)
@@ -66,7 +66,7 @@ type scanner struct {
 	buffer []byte
 }
 
-const readAhead = 1 << 20
+const readAhead = 256 << 10 // stays in a core's cache until it is decoded
 
 func (r *Reader) scan(from uint64, names []string) (*scanner, error) {
 	columns := r.column

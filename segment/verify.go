@@ -36,7 +36,7 @@ type VerifyOptions struct {
 // It does not stop at a flaw: what can still be read is verified on. An error
 // (I/O, ErrVersion, ctx) is yielded last, with the zero Flaw.
 //
-// It reads front to back through a buffer of 1 MiB or one chunk. A file of a
+// It reads front to back through a buffer of 256 KiB or one chunk. A file of a
 // newer format is ErrVersion, not a flaw.
 func Verify(ctx context.Context, r io.ReaderAt, size int64, o VerifyOptions) iter.Seq2[Flaw, error] {
 	return func(yield func(Flaw, error) bool) {

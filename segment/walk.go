@@ -15,18 +15,20 @@ type window struct {
 	buf  []byte
 }
 
-const windowBytes = 1 << 20
+const windowBytes = 256 << 10 // small enough to stay in a core's cache while it is hashed
 
 // at returns n bytes at off, fewer where the file ends. They are valid until the
-// next call.
-func (w *window) at(off int64, n int) ([]byte, error) {
+// next call. Where they are not in the buffer, as many as ahead are read.
+func (w *window) at(off int64, n, ahead int) ([]byte, error) {
 	n = int(min(int64(n), max(w.size-off, 0)))
 	if i := off - w.off; i >= 0 && i+int64(n) <= int64(len(w.b)) {
 		return w.b[i : i+int64(n)], nil
 	}
-	want := int(min(int64(max(n, windowBytes)), w.size-off))
-	w.buf = grow(trim(w.buf), want)
-	w.b, w.off = w.buf, off
+	want := int(min(int64(max(n, ahead)), w.size-off))
+	if cap(w.buf) > maxKept || cap(w.buf) < want {
+		w.buf = make([]byte, max(want, windowBytes))
+	}
+	w.b, w.off = w.buf[:want], off
 	if err := readFull(w.r, w.b, off); err != nil {
 		w.b = nil
 		return nil, err
@@ -66,7 +68,7 @@ func (a *anatomy) walk(blocks int, flaw func(*Flaw) bool, yield func(piece) (boo
 			p := piece{index: i, off: t.offset[i], frame: frame{first: t.first[i], rows: t.rows(i), lens: t.lengths(i), sum: t.sums[i]}}
 			p.frame.size = frameSize(p.frame.first, p.frame.rows, p.frame.lens)
 			var err error
-			if p.bytes, err = w.at(p.off, int(t.offset[i+1]-t.offset[i])); err != nil {
+			if p.bytes, err = w.at(p.off, int(t.offset[i+1]-p.off), t.ahead(i, windowBytes)); err != nil {
 				return err
 			}
 			if more, err := yield(p); err != nil || !more {
@@ -146,7 +148,7 @@ func (a *anatomy) search(w *window, blocks int, flaw func(*Flaw) bool, yield fun
 // checksum must hold, which covers the checksums of the blocks, and its rows come
 // after those before it.
 func (a *anatomy) pieceAt(w *window, off, end int64, blocks int, next uint64) (*piece, error) {
-	b, err := w.at(off, int(min(int64(maxFrameSize(blocks)), end-off)))
+	b, err := w.at(off, int(min(int64(maxFrameSize(blocks)), end-off)), windowBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +157,7 @@ func (a *anatomy) pieceAt(w *window, off, end int64, blocks int, next uint64) (*
 		return nil, nil
 	}
 	p := &piece{off: off, frame: f}
-	if p.bytes, err = w.at(off, int(f.total())); err != nil {
+	if p.bytes, err = w.at(off, int(f.total()), windowBytes); err != nil {
 		return nil, err
 	}
 	if p.sum(a.id()) != f.sum {
@@ -181,7 +183,7 @@ func (p *piece) sum(id ID) uint64 {
 // findMagic returns where the next frame may be, at off or behind, or end.
 func findMagic(w *window, off, end int64) (int64, error) {
 	for off < end {
-		b, err := w.at(off, int(min(windowBytes, end-off)))
+		b, err := w.at(off, int(min(windowBytes, end-off)), windowBytes)
 		if err != nil {
 			return 0, err
 		}
