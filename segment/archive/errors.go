@@ -1,0 +1,64 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/segstore/segstore/segment"
+)
+
+// What a caller may ask of an error with errors.Is. Rows that are not there are
+// segment.ErrRange, columns segment.ErrColumn, damage segment.ErrCorrupt.
+var (
+	ErrNotArchive = errors.New("archive: not an archive")             // no MANIFEST.json in the directory, or no directory
+	ErrExists     = errors.New("archive: exists already")             // what should be created is there
+	ErrLocked     = errors.New("archive: in use by another writer")   // LOCK is held
+	ErrManifest   = errors.New("archive: damaged manifest")           // the error is a *ManifestError, and ErrCorrupt too
+	ErrVersion    = segment.ErrVersion                                // manifest or segment of a newer version
+	ErrNoTable    = errors.New("archive: no such table")              //
+	ErrReadOnly   = errors.New("archive: opened read-only")           // by Options.ReadOnly
+	ErrClosed     = errors.New("archive: use after Close")            // of an Archive or Builder
+	ErrStale      = errors.New("archive: rows replaced since opened") // a file is gone, and nothing of the same identity is there
+	ErrInArchive  = errors.New("archive: file belongs to an archive") // and is changed through it only
+	ErrNoSpace    = errors.New("archive: not enough space")           // the error may be a *SpaceError
+)
+
+// ManifestError says what is wrong with a manifest. errors.Is holds for
+// ErrManifest and for segment.ErrCorrupt.
+type ManifestError struct {
+	File string
+	Err  error
+}
+
+// Error returns the file and the cause in one line.
+func (e *ManifestError) Error() string { return e.File + ": damaged manifest: " + e.Err.Error() }
+
+// Unwrap returns ErrManifest, segment.ErrCorrupt and the cause.
+func (e *ManifestError) Unwrap() []error { return []error{ErrManifest, segment.ErrCorrupt, e.Err} }
+
+// SpaceError says how much space is missing. errors.Is holds for ErrNoSpace.
+type SpaceError struct {
+	Path      string
+	Need      uint64 // bytes, as estimated
+	Available uint64 // bytes
+}
+
+// Error returns the path and both numbers.
+func (e *SpaceError) Error() string {
+	return fmt.Sprintf("%s: not enough space: about %d bytes needed, %d available", e.Path, e.Need, e.Available)
+}
+
+// Unwrap returns ErrNoSpace.
+func (e *SpaceError) Unwrap() error { return ErrNoSpace }
+
+// ioError adds what was done to an I/O error, and ErrNoSpace where the disk is full.
+func ioError(what, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if vfs.IsNoSpaceError(err) && !errors.Is(err, ErrNoSpace) {
+		return fmt.Errorf("%w: %s %s: %w", ErrNoSpace, what, path, err)
+	}
+	return fmt.Errorf("archive: %s %s: %w", what, path, err)
+}
