@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/build"
 	"io"
 	"os"
 	"path/filepath"
@@ -115,6 +116,23 @@ func dataFolders() (dirs []string) {
 		dir = parent
 	}
 	return dirs
+}
+
+// ModuleFile returns a file of a module, "path@version/file", from the cache of Go modules. Where it is not there the test is
+// skipped; `go mod download -json path@version` in any folder brings it.
+func ModuleFile(tb testing.TB, name string) chain.File {
+	tb.Helper()
+	cache := os.Getenv("GOMODCACHE")
+	if cache == "" {
+		cache = filepath.Join(build.Default.GOPATH, "pkg", "mod")
+	}
+	f, err := chain.OSFile(filepath.Join(cache, filepath.FromSlash(name)))
+	if err != nil {
+		module, rest, _ := strings.Cut(name, "@")
+		version, _, _ := strings.Cut(rest, "/")
+		tb.Skipf("%s is not in the module cache (go mod download -json %s@%s)", name, module, version)
+	}
+	return f
 }
 
 // DataFile returns a file of real chain data, as DataPath finds it.

@@ -62,3 +62,16 @@ func TestRealGenesis(t *testing.T) {
 		}
 	}
 }
+
+// The first file of Sepolia, from the tests of go-ethereum.
+func TestSepoliaGenesis(t *testing.T) {
+	f := chaintest.ModuleFile(t, "github.com/ethereum/go-ethereum@v1.17.10/core/rawdb/eradb/testdata/sepolia-00000-643a00f7.era1")
+	m, report := chaintest.Import(t, era1.Importer{}, f)
+	if m.FirstRow("blocks") != 0 || m.Rows("blocks") != 8192 {
+		t.Errorf("%+v", report.Tables)
+	}
+	out, exported := chaintest.Export(t, era1.Exporter{}, m)
+	if e := exported.Files[0]; e.Match != chain.Identical || !bytes.Equal(out.Files[e.File], chaintest.ReadAll(t, f)) {
+		t.Errorf("%+v", e)
+	}
+}

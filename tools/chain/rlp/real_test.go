@@ -67,3 +67,27 @@ func TestRealIdentical(t *testing.T) {
 		}
 	}
 }
+
+// Files that geth itself exported, from the tests of go-ethereum: a short old chain with its genesis, and one with withdrawals
+// and transactions of the types 0 to 4. Counted by another program that reads RLP.
+func TestGethExports(t *testing.T) {
+	for _, tc := range []struct {
+		name                        string
+		first, blocks, transactions uint64
+	}{
+		{"cmd/geth/testdata/blockchain.blocks", 0, 33, 32},
+		{"cmd/devp2p/internal/ethtest/testdata/chain.rlp", 1, 600, 612},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := chaintest.ModuleFile(t, "github.com/ethereum/go-ethereum@v1.17.10/"+tc.name)
+			m, report := chaintest.Import(t, rlp.Importer{}, f)
+			if m.FirstRow("blocks") != tc.first || m.Rows("blocks") != tc.blocks || m.Rows("transactions") != tc.transactions {
+				t.Errorf("%+v", report.Tables)
+			}
+			out, exported := chaintest.Export(t, rlp.Exporter{}, m)
+			if e := exported.Files[0]; e.Match != chain.Identical || !bytes.Equal(out.Files[e.File], chaintest.ReadAll(t, f)) {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
