@@ -1,7 +1,6 @@
 package blk
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/segstore/segstore/tools/chain"
@@ -78,7 +77,7 @@ func (s *scan) foreign(found Key, asked, first Magic, notRaw *place) error {
 	}
 	cause := fmt.Errorf("found %x", first[:])
 	if len(s.w.have()) == 0 {
-		cause = errors.New("there is no block in the file")
+		cause = errNoBlock
 	} else if notRaw != nil {
 		cause = fmt.Errorf("%w; as a raw block, it is wrong %w", cause, notRaw)
 	}

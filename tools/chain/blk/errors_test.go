@@ -89,6 +89,15 @@ func TestEveryFlip(t *testing.T) {
 	}
 }
 
+// TestZerosLikeMagic: under a key that makes zeros look like a magic, a file of zeros still is no block file.
+func TestZerosLikeMagic(t *testing.T) {
+	key := Key{0xf9, 0xbe, 0xb4, 0xd9, 100}
+	for _, keep := range []bool{false, true} {
+		_, _, err := importFiles(Importer{Key: &key, KeepJunk: keep}, file("x", zeros(300)))
+		wantInputError(t, err, 300, "no block in the file")
+	}
+}
+
 func TestSkipChecks(t *testing.T) {
 	b := framed(mainnet, genesis(t))
 	b[150] ^= 1
@@ -165,7 +174,7 @@ var errDisk = errors.New("disk on fire")
 
 func (f failing) Read(p []byte) (int, error) {
 	n, err := f.r.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = errDisk
 	}
 	return n, err

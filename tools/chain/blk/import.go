@@ -158,10 +158,13 @@ func (s *scan) records(sh shape, gap []byte) (head, tail []byte, err error) {
 			return nil, nil, err
 		}
 		if len(s.w.have()) == 0 { // padding has asked for more
-			if first { // all of it was junk
+			if !first {
+				return head, gap, nil
+			}
+			if s.junk.first != nil {
 				return nil, nil, s.junk.first
 			}
-			return head, gap, nil
+			return nil, nil, s.w.in.Fail(s.w.off, "a block", errNoBlock)
 		}
 		block, n, bad, err := s.record(0, sh.magic, sh.key)
 		switch {

@@ -24,6 +24,7 @@ func (p *place) Unwrap() error { return p.err }
 var (
 	errShort    = errors.New("the block ends here")
 	errOverlong = errors.New("not in its shortest form")
+	errNoBlock  = errors.New("there is no block in the file")
 	errKeySize  = errors.New("a key is 8 bytes")
 )
 
