@@ -79,7 +79,8 @@ func dissect(r io.ReaderAt, size int64, encodings []codec.Encoding, flaw func(*F
 // readFront reads header and front records.
 func (a *anatomy) readFront(flaw func(*Flaw)) error {
 	b := make([]byte, headerSize)
-	if err := readFull(a.r, b, 0); err != nil {
+	err := readFull(a.r, b, 0)
+	if err != nil {
 		return err
 	}
 	var h header
@@ -111,9 +112,13 @@ func (a *anatomy) readFront(flaw func(*Flaw)) error {
 	a.frontOK = true
 	a.front = decodeFront(b, a.id(), func(e *Flaw) {
 		a.frontOK = false
+		if errors.Is(e.Err, ErrVersion) && (a.directory == nil || e.Section == SectionDictionary) {
+			err = e.Err // whole, and not understood here; the directory was, and repeats all but dictionaries
+			return
+		}
 		flaw(e)
 	})
-	return nil
+	return err
 }
 
 // id returns the segment's ID by footer or header; one of them is there.

@@ -3,6 +3,7 @@ package segment
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -80,6 +81,9 @@ const writeBytes = 1 << 20 // written at once, or one chunk where that is more
 
 // newAssembler starts a segment: header and front records.
 func newAssembler(w io.Writer, f front, firstRow uint64, policy string, o coderOptions) (*assembler, error) {
+	if err := f.layout.check(f.schema, len(f.dictionaries)); err != nil {
+		return nil, fmt.Errorf("segment: %w", err)
+	}
 	id := f.identify(firstRow, policy)
 	c, err := newCoder(id, f.schema, f.layout, f.dictionaries, o)
 	if err != nil {
@@ -168,6 +172,9 @@ func (a *assembler) chunk(j *chunkJob) error {
 func (a *assembler) finish(runs []merkle.Hash, root merkle.Hash) (Info, error) {
 	d := &a.dir
 	d.runs = runs
+	if len(d.trials) > maxTrialsText { // for people to read: the first lines will do
+		d.trials = d.trials[:strings.LastIndexByte(d.trials[:maxTrialsText], '\n')+1]
+	}
 	for i := range d.columns {
 		for b := range d.columns[i].Blocks {
 			t := &a.tally[a.coder.columns[i].base+b]

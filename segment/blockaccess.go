@@ -54,7 +54,7 @@ func (r *Reader) Block(column string, chunk, block int) (stored, raw []byte, inf
 		return nil, nil, info, r.inFile(err)
 	}
 	var streams [][]byte
-	raw, err = r.coder.decodeBlock(nil, b, c, block, t.first[chunk])
+	raw, err = r.coder.decodeBlock(nil, b, c, block, t.first[chunk], r.coder.limit)
 	if err == nil {
 		streams, err = splitStreams(nil, raw, cc.blocks[block].streams)
 	}

@@ -146,13 +146,14 @@ type frame struct {
 
 var errFrame = errors.New("not a frame: no magic")
 
-// decodeFrame reads the frame at the start of b, which may go on beyond it.
-func decodeFrame(b []byte, blocks int) (frame, error) {
+// decodeFrame reads the frame at the start of b, which may go on beyond it; lens,
+// one a block, takes the lengths.
+func decodeFrame(b []byte, lens []uint32) (frame, error) {
 	c := wire.NewCursor(b)
 	if m := c.Raw(len(frameMagic)); string(m) != frameMagic {
 		return frame{}, errFrame
 	}
-	f := frame{first: c.Uvarint(), rows: c.Count(maxChunkRows, 0), lens: make([]uint32, blocks)}
+	f := frame{first: c.Uvarint(), rows: c.Count(maxChunkRows, 0), lens: lens}
 	for i := range f.lens {
 		f.lens[i] = uint32(c.Count(maxBlock+minBlock+16, 0))
 	}

@@ -20,6 +20,9 @@ type coder struct {
 	limit   int // most bytes of a block before compression
 }
 
+// room returns the most bytes that all blocks of a chunk may have before compression.
+func (c *coder) room() int { return 2 * c.limit }
+
 type columnCoder struct {
 	name    string
 	enc     codec.Encoding
@@ -179,16 +182,16 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// decodeBlock checks a stored block and appends what it holds to dst. An empty b
-// is a block that is not stored.
-func (c *coder) decodeBlock(dst, b []byte, column, block int, first uint64) ([]byte, error) {
+// decodeBlock checks a stored block and appends what it holds to dst, at most room
+// bytes. An empty b is a block that is not stored.
+func (c *coder) decodeBlock(dst, b []byte, column, block int, first uint64, room int) ([]byte, error) {
 	if len(b) == 0 {
 		return dst, nil
 	}
 	if err := checkBlock(c.id, column, block, first, b); err != nil {
 		return dst, err
 	}
-	id, n, stored, err := parseBlock(b, c.limit)
+	id, n, stored, err := parseBlock(b, min(c.limit, room))
 	if err != nil {
 		return dst, err
 	}
@@ -206,8 +209,9 @@ func (c *coder) decodeBlock(dst, b []byte, column, block int, first uint64) ([]b
 }
 
 // decodeColumn decodes one column of a chunk from its blocks, which lie one after
-// another in b with the lengths lens. The values alias buf.
-func (c *coder) decodeColumn(buf *columnBuf, column int, first uint64, rows int, b []byte, lens []uint32) (block int, err error) {
+// another in b with the lengths lens. The values alias buf. room is what the
+// chunk's blocks may still decode to; what these do is taken off.
+func (c *coder) decodeColumn(buf *columnBuf, column int, first uint64, rows int, b []byte, lens []uint32, room *int) (block int, err error) {
 	cc := &c.columns[column]
 	for len(buf.raw) < len(cc.blocks) {
 		buf.raw = append(buf.raw, nil)
@@ -215,10 +219,11 @@ func (c *coder) decodeColumn(buf *columnBuf, column int, first uint64, rows int,
 	buf.streams = buf.streams[:0]
 	for i := range cc.blocks {
 		n := int(lens[i])
-		buf.raw[i], err = c.decodeBlock(buf.raw[i][:0], b[:n], column, i, first)
+		buf.raw[i], err = c.decodeBlock(buf.raw[i][:0], b[:n], column, i, first, *room)
 		if err != nil {
 			return i, err
 		}
+		*room -= len(buf.raw[i])
 		b = b[n:]
 		buf.streams, err = splitStreams(buf.streams, buf.raw[i], cc.blocks[i].streams)
 		if err != nil {

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -145,9 +144,11 @@ func decodeDirectory(b []byte, f *footer, encodings []codec.Encoding) (*director
 	}
 	if d.copied {
 		for range d.dictionaryIDs {
-			kind := dict.Kind(c.Uint8())
-			x, err := dict.New(kind, slices.Clone(c.Bytes(dict.MaxBytes)))
-			if err = errors.Join(c.Err(), err); err != nil {
+			x, err := newDictionary(c.Uint8(), c.Bytes(dict.MaxBytes))
+			if c.Err() != nil {
+				return nil, c.Err()
+			}
+			if err != nil {
 				return nil, err
 			}
 			d.dictionaries = append(d.dictionaries, x)
@@ -211,6 +212,9 @@ func (d *directory) matchDictionaries() error {
 		return fmt.Errorf("%d dictionaries, the directory names %d", len(d.dictionaries), len(d.dictionaryIDs))
 	}
 	for i, x := range d.dictionaries {
+		if x == nil {
+			return fmt.Errorf("dictionary %d is damaged", i)
+		}
 		if x.ID() != d.dictionaryIDs[i] {
 			return fmt.Errorf("dictionary %d is %x, the directory names %x", i, x.ID(), d.dictionaryIDs[i])
 		}
@@ -221,6 +225,9 @@ func (d *directory) matchDictionaries() error {
 func (d *directory) decodeChunks(c *wire.Cursor, f *footer) error {
 	blocks := d.layout.blocks()
 	n := c.Count(maxChunks, 1+blocks+8)
+	if room := f.dirOffset - headerSize - f.front; uint64(n) > room/uint64(minFrame+blocks) { // a directory may be packed small
+		return fmt.Errorf("%d chunks of %d blocks in %d bytes", n, blocks, room)
+	}
 	t := newChunkTable(blocks, f.firstRow, int64(headerSize+f.front))
 	t.first = slices.Grow(t.first, n)
 	t.offset = slices.Grow(t.offset, n)
@@ -300,8 +307,9 @@ func (d *directory) decodeMetadata(c *wire.Cursor) {
 	}
 }
 
-// pack compresses a directory where that pays: codec, uvarint length before
-// compression, the bytes.
+// packDirectory compresses a directory where that pays: codec, uvarint length
+// before compression, the bytes. One that would pack out of proportion is left as
+// it is, for what it claims must be reserved by those who open the file.
 func packDirectory(b []byte) ([]byte, error) {
 	id, out := codec.Raw, []byte(nil)
 	head := wire.AppendUvarint([]byte{byte(codec.Raw)}, uint64(len(b)))
@@ -313,12 +321,16 @@ func packDirectory(b []byte) ([]byte, error) {
 		if out, id, err = codec.EncodeBlock(z, codec.Zstd, head, b); err != nil {
 			return nil, err
 		}
-	} else {
-		out = append(head, b...)
+	}
+	if out == nil || len(b) > mostUnpacked(len(out)-len(head)) {
+		id, out = codec.Raw, append(head, b...)
 	}
 	out[0] = byte(id)
 	return out, nil
 }
+
+// mostUnpacked returns the most bytes that a directory stored in n may have.
+func mostUnpacked(n int) int { return max(1<<20, 256*n) }
 
 func unpackDirectory(b []byte) ([]byte, error) {
 	c := wire.NewCursor(b)
@@ -334,6 +346,8 @@ func unpackDirectory(b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("directory of %d bytes, recorded are %d", len(body), n)
 	case id != codec.Zstd:
 		return nil, fmt.Errorf("%w: directory compressed with %s", ErrVersion, id)
+	case n > mostUnpacked(len(body)):
+		return nil, fmt.Errorf("directory of %d bytes in %d", n, len(body))
 	}
 	z, err := codec.New(codec.Spec{ID: codec.Zstd, Level: codec.DefaultLevel}, nil, codec.Options{Concurrency: 1, MaxDecoded: maxDirectoryBytes})
 	if err != nil {

@@ -17,6 +17,7 @@ type chunkJob struct {
 	first uint64
 	rows  int
 	size  int // bytes of the values, all columns
+	raw   int // bytes of the blocks before compression
 
 	values []codec.Values // the rows, a column each; set by the one who fills the job
 	chunk  int            // or the number of the source's chunk, when recompressing within its bounds
@@ -79,7 +80,7 @@ func (c *coder) newJob() *chunkJob {
 
 // reset makes the job empty, for a chunk that starts at row first.
 func (j *chunkJob) reset(first uint64) {
-	j.first, j.rows, j.size, j.err = first, 0, 0, nil
+	j.first, j.rows, j.size, j.raw, j.err = first, 0, 0, 0, nil
 	for i := range j.values {
 		j.values[i].Reset()
 		if cap(j.values[i].Data) > maxKept {
@@ -173,8 +174,9 @@ func (c *coder) encodeBlock(j *chunkJob, column, block int, raw []byte) error {
 		j.lens[cc.base+block] = 0
 		return nil
 	}
-	if len(raw) > c.limit {
-		return fmt.Errorf("segment: column %q, rows from %d: block of %d bytes before compression, at most %d", cc.name, j.first, len(raw), c.limit)
+	if j.raw += len(raw); len(raw) > c.limit || j.raw > c.room() {
+		return fmt.Errorf("segment: column %q, rows from %d: block of %d bytes before compression, at most %d; of its chunk so far %d, at most %d",
+			cc.name, j.first, len(raw), c.limit, j.raw, c.room())
 	}
 	start := len(j.out)
 	j.out = append(j.out, 0)

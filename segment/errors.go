@@ -94,6 +94,15 @@ func damage(s Section, off, n int64, err error) *CorruptionError {
 	return &CorruptionError{Place: Place{Section: s, Chunk: -1, Offset: off, Length: n}, Err: err}
 }
 
+// named adds the file's name to an error: into the place, where it has one.
+func named(err error, file string) error {
+	var ce *CorruptionError
+	if err == nil || file == "" || errors.As(err, &ce) {
+		return inFile(err, file)
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
 // inFile sets the file of a *CorruptionError that has none yet.
 func inFile(err error, file string) error {
 	var ce *CorruptionError

@@ -26,7 +26,8 @@ type BlockLayout struct {
 }
 
 const (
-	maxStreams      = 256 // of an encoding
+	maxStreams      = 256  // of an encoding
+	maxBlocks       = 4096 // of a chunk
 	maxEncodingName = 64
 	maxSpecText     = 32
 )
@@ -72,6 +73,9 @@ func decodeLayout(b []byte) (Layout, error) {
 			if err != nil {
 				return Layout{}, fmt.Errorf("%w: %w", ErrVersion, err)
 			}
+			if spec.String() != text {
+				return Layout{}, fmt.Errorf("codec %q, which is written %q", text, spec)
+			}
 			bl.Spec = spec
 			col.Blocks = append(col.Blocks, bl)
 		}
@@ -85,15 +89,24 @@ func (l Layout) check(s Schema, dictionaries int) error {
 	if len(l.Columns) != len(s.Columns) {
 		return fmt.Errorf("layout of %d columns for a schema of %d", len(l.Columns), len(s.Columns))
 	}
+	if n := l.blocks(); n > maxBlocks {
+		return fmt.Errorf("layout of %d blocks a chunk, at most %d", n, maxBlocks)
+	}
+	if dictionaries > maxDictionaries {
+		return fmt.Errorf("%d dictionaries, at most %d", dictionaries, maxDictionaries)
+	}
 	used := make([]bool, dictionaries)
 	for i, c := range l.Columns {
+		if n := len(c.Encoding); n < 1 || n > maxEncodingName {
+			return fmt.Errorf("column %q: encoding %q has %d bytes, not in 1..%d", s.Columns[i].Name, c.Encoding, n, maxEncodingName)
+		}
 		streams := 0
 		for j, b := range c.Blocks {
 			if b.Streams < 1 || b.Streams > maxStreams {
 				return fmt.Errorf("column %q, block %d: %d streams", s.Columns[i].Name, j, b.Streams)
 			}
 			streams += b.Streams
-			if b.Dictionary >= dictionaries || b.Spec.Dict != (b.Dictionary >= 0) {
+			if b.Dictionary >= dictionaries || b.Spec.Dict != (b.Dictionary >= 0) || b.Spec.Dict && !b.Spec.TakesDict() {
 				return fmt.Errorf("column %q, block %d: %s with dictionary %d of %d", s.Columns[i].Name, j, b.Spec, b.Dictionary, dictionaries)
 			}
 			if b.Dictionary >= 0 {

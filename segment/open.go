@@ -86,7 +86,7 @@ func NewReader(r io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	}
 	rd := &Reader{r: r, size: size, o: o}
 	if err := rd.open(); err != nil {
-		return nil, inFile(err, o.Name)
+		return nil, named(err, o.Name)
 	}
 	rd.key = o.Cache.newKey()
 	for i := range rd.dir.schema.Columns {
@@ -184,7 +184,10 @@ func (r *Reader) openDictionaries() error {
 	}
 	var first error
 	f := decodeFront(b, r.footer.id, func(e *CorruptionError) {
-		if first == nil || e.Section == SectionDictionary {
+		switch {
+		case e.Section == SectionDictionary && errors.Is(e.Err, ErrVersion):
+			first = e.Err
+		case first == nil || e.Section == SectionDictionary && !errors.Is(first, ErrVersion):
 			first = e
 		}
 	})
@@ -251,6 +254,7 @@ type scratch struct {
 	buf     []byte
 	columns []columnBuf
 	row     Row
+	room    int // bytes that the current chunk's blocks may still decode to
 }
 
 func (r *Reader) take() *scratch { return r.pool.Get().(*scratch) }

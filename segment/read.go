@@ -128,10 +128,12 @@ func (r *Reader) decodeChunk(s *scratch, chunk int, columns []int) error {
 			return r.inFile(err)
 		}
 	}
+	s.room = r.coder.room()
 	return r.decodeColumns(s, chunk, columns, s.buf, from)
 }
 
-// decodeColumns decodes columns of a chunk whose blocks, from number from on, are b.
+// decodeColumns decodes columns of a chunk whose blocks, from number from on, are
+// b, into no more than s.room bytes.
 func (r *Reader) decodeColumns(s *scratch, chunk int, columns []int, b []byte, from int) error {
 	t := r.dir.chunks
 	lens := t.lengths(chunk)
@@ -142,7 +144,7 @@ func (r *Reader) decodeColumns(s *scratch, chunk int, columns []int, b []byte, f
 			skip += int(n)
 		}
 		own := lens[cc.base : cc.base+len(cc.blocks)]
-		block, err := r.coder.decodeColumn(&s.columns[c], c, t.first[chunk], t.rows(chunk), b[skip:], own)
+		block, err := r.coder.decodeColumn(&s.columns[c], c, t.first[chunk], t.rows(chunk), b[skip:], own, &s.room)
 		if err == nil {
 			err = checkValues(&r.dir.schema.Columns[c], &s.columns[c].values, t.rows(chunk))
 		}

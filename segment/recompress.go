@@ -206,7 +206,7 @@ func recodeChunk(c *coder, src *Reader, j *chunkJob, copies []bool) error {
 			return src.inFile(err)
 		}
 	}
-	in, lens := j.in, src.dir.chunks.lengths(j.chunk)
+	in, lens, room := j.in, src.dir.chunks.lengths(j.chunk), src.coder.room()
 	for i := range c.columns {
 		cc := &c.columns[i]
 		for b := range cc.blocks {
@@ -224,7 +224,8 @@ func recodeChunk(c *coder, src *Reader, j *chunkJob, copies []bool) error {
 				continue
 			}
 			began := time.Now()
-			raw, err := src.coder.decodeBlock(j.split.block(b)[:0], stored, i, b, j.first)
+			raw, err := src.coder.decodeBlock(j.split.block(b)[:0], stored, i, b, j.first, room)
+			room -= len(raw)
 			j.tally[k].source = time.Since(began)
 			if err != nil {
 				return src.blockError(j.chunk, i, b, err)
@@ -250,9 +251,13 @@ func (c *coder) copyBlock(j *chunkJob, src *coder, column, block int, stored []b
 	start := len(j.out)
 	j.out = append(j.out, stored[:len(stored)-8]...)
 	c.seal(j, column, block, start)
+	spec := c.columns[column].blocks[block].spec
+	if id != codec.Raw && id != spec.ID {
+		return fmt.Errorf("block is %s, its layout says %s", id, spec)
+	}
 	t := &j.tally[c.columns[column].base+block]
 	t.raw, t.copied = int64(n), 1
-	if id == codec.Raw && c.columns[column].blocks[block].spec.ID != codec.Raw {
+	if id == codec.Raw && spec.ID != codec.Raw {
 		t.kept = 1
 	}
 	return nil

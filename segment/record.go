@@ -3,6 +3,7 @@ package segment
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/segstore/segstore/codec/wire"
@@ -138,25 +139,43 @@ func (f *front) dictionaryBytes() (n int64) {
 func (f *front) take(r record) error {
 	switch r.kind {
 	case recordTable:
+		if err := ValidateName(string(r.body)); err != nil {
+			return err
+		}
 		f.table = string(r.body)
-		return ValidateName(f.table)
+		return nil
 	case recordSchema:
 		s, err := decodeSchema(r.body)
-		f.schema = s
+		if err == nil {
+			f.schema = s
+		}
 		return err
 	case recordLayout:
 		l, err := decodeLayout(r.body)
-		f.layout = l
+		if err == nil {
+			f.layout = l
+		}
 		return err
 	case recordDictionary:
 		if len(r.body) < 1 {
 			return fmt.Errorf("dictionary without a kind")
 		}
-		d, err := dict.New(dict.Kind(r.body[0]), append([]byte(nil), r.body[1:]...))
-		f.dictionaries = append(f.dictionaries, d)
+		d, err := newDictionary(r.body[0], r.body[1:])
+		if err == nil {
+			f.dictionaries = append(f.dictionaries, d)
+		}
 		return err
 	}
 	return fmt.Errorf("unknown record kind %d", r.kind)
+}
+
+// newDictionary returns the dictionary of a kind and a copy of b.
+func newDictionary(kind uint8, b []byte) (*dict.Dict, error) {
+	k := dict.Kind(kind)
+	if k != dict.Zstd && k != dict.RawContent {
+		return nil, fmt.Errorf("%w: dictionary of %s", ErrVersion, k)
+	}
+	return dict.New(k, slices.Clone(b))
 }
 
 // expect returns the kind and index of record i.
@@ -198,8 +217,8 @@ func decodeFront(b []byte, id ID, flaw func(*CorruptionError)) *front {
 		}
 		if err != nil {
 			bad(kind.section(), index, off, n, err)
-			if kind == recordDictionary {
-				f.dictionaries = append(f.dictionaries[:min(index, len(f.dictionaries))], nil)
+			if kind == recordDictionary { // those behind it keep their numbers
+				f.dictionaries = append(f.dictionaries, nil)
 			}
 		}
 	}

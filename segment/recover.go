@@ -3,7 +3,6 @@ package segment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 
@@ -14,6 +13,9 @@ import (
 type RecoverOptions struct {
 	Name      string           // put into errors, as the file's name
 	Encodings []codec.Encoding // beside those of package codec
+
+	// MaxBlockBytes is as in ReaderOptions.
+	MaxBlockBytes int
 }
 
 // Damaged reads what is left of a damaged segment: one whose footer or directory
@@ -23,7 +25,6 @@ type RecoverOptions struct {
 type Damaged struct {
 	a     *anatomy
 	f     *front
-	coder *coder
 	flaws []Flaw
 	o     RecoverOptions
 }
@@ -37,7 +38,7 @@ func Recover(r io.ReaderAt, size int64, o RecoverOptions) (*Damaged, error) {
 		d.flaws = append(d.flaws, *f)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Name, err)
+		return nil, named(err, o.Name)
 	}
 	d.a = a
 	if a.header == nil && a.footer == nil {
@@ -46,11 +47,14 @@ func Recover(r io.ReaderAt, size int64, o RecoverOptions) (*Damaged, error) {
 	if d.f, err = a.understood(); err != nil {
 		return nil, inFile(damage(SectionFile, 0, size, err), o.Name)
 	}
-	d.coder, err = newCoder(a.id(), d.f.schema, d.f.layout, d.f.dictionaries, newCoderOptions(o.Encodings, 1, 0))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Name, err)
+	if _, err := d.content(); err != nil {
+		return nil, named(err, o.Name)
 	}
 	return d, nil
+}
+
+func (d *Damaged) content() (*content, error) {
+	return newContent(d.a, d.f, d.o.Encodings, d.o.MaxBlockBytes)
 }
 
 // Flaws returns what is wrong with all but the chunks.
@@ -89,10 +93,14 @@ func (d *Damaged) Rows(ctx context.Context) iter.Seq2[Numbered, error] {
 	return func(yield func(Numbered, error) bool) {
 		v := &verifier{o: VerifyOptions{Name: d.o.Name}}
 		v.yield = func(f Flaw, _ error) bool { return yield(Numbered{}, &f) }
-		c := &content{a: d.a, coder: d.coder, schema: d.f.schema, columns: make([]columnBuf, len(d.f.schema.Columns))}
+		c, err := d.content()
+		if err != nil {
+			yield(Numbered{}, named(err, d.o.Name))
+			return
+		}
 		check := &chunkCheck{a: d.a, v: v, content: c}
 		row := make(Row, len(c.columns))
-		err := d.a.walk(d.coder.blocks, v.flaw, func(p piece) (bool, error) {
+		err = d.a.walk(c.coder.blocks, v.flaw, func(p piece) (bool, error) {
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
@@ -111,7 +119,7 @@ func (d *Damaged) Rows(ctx context.Context) iter.Seq2[Numbered, error] {
 			return true, nil
 		})
 		if err != nil && !v.stopped {
-			yield(Numbered{}, fmt.Errorf("%s: %w", d.o.Name, err))
+			yield(Numbered{}, named(err, d.o.Name))
 		}
 	}
 }

@@ -116,6 +116,7 @@ func (s *scanner) next() bool {
 }
 
 func (s *scanner) decode(b []byte) error {
+	s.s.room = s.r.coder.room()
 	if s.took == nil {
 		return s.r.decodeColumns(s.s, s.chunk, s.columns, b, s.from)
 	}

@@ -27,12 +27,16 @@ type VerifyOptions struct {
 	Depth     Depth            // default Checksums
 	Encodings []codec.Encoding // beside those of package codec
 
+	// MaxBlockBytes is as in ReaderOptions, for Content.
+	MaxBlockBytes int
+
 	// Progress, if not nil, is called now and then with the bytes done.
 	Progress func(bytes int64)
 }
 
-// Verify yields every flaw of the segment that r holds in its first size bytes,
-// in the order of the file; none means that it is whole, as deep as was looked.
+// Verify yields every flaw of the segment that r holds in its first size bytes:
+// of the front, the directory and the footer, then of the chunks, each in the order
+// of the file. None means that it is whole, as deep as was looked.
 // It does not stop at a flaw: what can still be read is verified on. An error
 // (I/O, ErrVersion, ctx) is yielded last, with the zero Flaw.
 //
@@ -93,8 +97,13 @@ func (v *verifier) run(ctx context.Context, r io.ReaderAt, size int64) error {
 	if v.o.Depth == Content {
 		if f == nil {
 			v.flaw(damage(SectionFile, 0, size, fmt.Errorf("content cannot be verified: %w", err)))
-		} else if c, err = newContent(a, f, v.o.Encodings); err != nil {
-			return err
+		} else if c, err = newContent(a, f, v.o.Encodings, v.o.MaxBlockBytes); err != nil {
+			var ce *CorruptionError
+			if !errors.As(err, &ce) {
+				return err
+			}
+			v.flaw(ce)
+			c = nil
 		}
 	}
 	check := &chunkCheck{a: a, v: v, content: c}
@@ -105,7 +114,7 @@ func (v *verifier) run(ctx context.Context, r io.ReaderAt, size int64) error {
 		}
 		whole := check.piece(&p)
 		if c != nil && whole {
-			if check.decode(&p) {
+			if check.decode(&p) && a.directory != nil { // else nothing bounds the rows, nor is there a hash to compare
 				c.hash(&p)
 			}
 		}
@@ -214,10 +223,16 @@ type content struct {
 	raw   []uint64       // bytes of the values of each column
 }
 
-func newContent(a *anatomy, f *front, encodings []codec.Encoding) (*content, error) {
-	c, err := newCoder(a.id(), f.schema, f.layout, f.dictionaries, newCoderOptions(encodings, 1, 0))
-	if err != nil {
+func newContent(a *anatomy, f *front, encodings []codec.Encoding, maxBlockBytes int) (*content, error) {
+	ro := ReaderOptions{Encodings: encodings, MaxBlockBytes: maxBlockBytes, Concurrency: 1}.withDefaults()
+	if err := ro.validate(); err != nil {
 		return nil, err
+	}
+	o := newCoderOptions(ro.Encodings, ro.Concurrency, 0)
+	o.limit = ro.MaxBlockBytes
+	c, err := newCoder(a.id(), f.schema, f.layout, f.dictionaries, o)
+	if err != nil {
+		return nil, sectionError(SectionLayout, headerSize, a.start()-headerSize, err)
 	}
 	n := len(f.schema.Columns)
 	return &content{a: a, coder: c, schema: f.schema, columns: make([]columnBuf, n), row: make(Row, n), raw: make([]uint64, n), next: a.firstRow()}, nil
@@ -226,12 +241,12 @@ func newContent(a *anatomy, f *front, encodings []codec.Encoding) (*content, err
 // decode decodes the columns of a chunk, of which nothing but the frame has been
 // checked.
 func (c *content) decode(p *piece) (block, column int, err error) {
-	off := p.frame.size
+	off, room := p.frame.size, c.coder.room()
 	for i := range c.columns {
 		c.columns[i].trim()
 		cc := &c.coder.columns[i]
 		lens := p.frame.lens[cc.base : cc.base+len(cc.blocks)]
-		if block, err = c.coder.decodeColumn(&c.columns[i], i, p.frame.first, p.frame.rows, p.bytes[off:], lens); err == nil {
+		if block, err = c.coder.decodeColumn(&c.columns[i], i, p.frame.first, p.frame.rows, p.bytes[off:], lens, &room); err == nil {
 			err = checkValues(&c.schema.Columns[i], &c.columns[i].values, p.frame.rows)
 		}
 		if err != nil {
@@ -293,12 +308,13 @@ func (c *content) endRun() {
 
 // finish holds nodes, root and statistics against what the file says.
 func (c *content) finish(v *verifier) {
-	if c.run.Rows() > 0 || c.holed {
-		c.endRun()
-	}
 	d := c.a.directory
 	if d == nil {
 		return // no nodes to compare with; the flaw of the directory has been said
+	}
+	c.holed = c.holed || c.next != c.a.footer.firstRow+c.a.footer.rows // the last chunk is damaged
+	if c.run.Rows() > 0 || c.holed {
+		c.endRun()
 	}
 	whole := uint64(len(c.nodes)) == merkle.RunsOf(c.a.footer.rows)
 	for i, n := range c.nodes {

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -34,6 +35,15 @@ func (w *window) at(off int64, n, ahead int) ([]byte, error) {
 		return nil, err
 	}
 	return w.b[:n], nil
+}
+
+// some returns the bytes at off that are in memory, up to end; or the next ones,
+// where they are fewer than least.
+func (w *window) some(off, end int64, least int) ([]byte, error) {
+	if i := off - w.off; i >= 0 && i+int64(least) <= int64(len(w.b)) {
+		return w.b[i:min(int64(len(w.b)), end-w.off)], nil
+	}
+	return w.at(off, int(min(windowBytes, end-off)), windowBytes)
 }
 
 // piece is a chunk as it lies in the file.
@@ -98,8 +108,10 @@ func (a *anatomy) search(w *window, blocks int, flaw func(*Flaw) bool, yield fun
 		return flaw(f)
 	}
 	index := 0
+	lens := make([]uint32, blocks)
+	patience := maxFalseFrames * (end - off) // bytes that may be read in vain
 	for off < end {
-		p, err := a.pieceAt(w, off, end, blocks, next)
+		p, vain, err := a.pieceAt(w, off, end, lens, next)
 		if err != nil {
 			return err
 		}
@@ -127,6 +139,10 @@ func (a *anatomy) search(w *window, blocks int, flaw func(*Flaw) bool, yield fun
 		if lost < 0 {
 			lost = off
 		}
+		if patience -= vain; patience < 0 {
+			report(end, errors.New("more that looks like a frame and is none than is worth a search"))
+			break
+		}
 		if off, err = findMagic(w, off+1, end); err != nil {
 			return err
 		}
@@ -144,26 +160,38 @@ func (a *anatomy) search(w *window, blocks int, flaw func(*Flaw) bool, yield fun
 	return nil
 }
 
-// pieceAt returns the chunk at off, or nil where there is none whole: its frame's
-// checksum must hold, which covers the checksums of the blocks, and its rows come
-// after those before it.
-func (a *anatomy) pieceAt(w *window, off, end int64, blocks int, next uint64) (*piece, error) {
-	b, err := w.at(off, int(min(int64(maxFrameSize(blocks)), end-off)), windowBytes)
+// maxFalseFrames bounds a search in bytes made to look like frames: so many times
+// the bytes searched may be read for frames that turn out to be none.
+const maxFalseFrames = 64
+
+// pieceAt returns the chunk at off, or nil where there is none whole, and about
+// how many bytes were read to know that: its frame's checksum must hold, which
+// covers the checksums of the blocks, and its rows come after those before it.
+// The frame's lengths are in lens.
+func (a *anatomy) pieceAt(w *window, off, end int64, lens []uint32, next uint64) (p *piece, vain int64, err error) {
+	b, err := w.at(off, int(min(int64(maxFrameSize(len(lens))), end-off)), windowBytes)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	f, err := decodeFrame(b, blocks)
-	if err != nil || f.first < next || f.total() > end-off {
-		return nil, nil
+	f, err := decodeFrame(b, lens)
+	vain = int64(len(frameMagic) + len(lens))
+	if err != nil || f.first < next || f.total() > end-off || a.beyond(&f) {
+		return nil, vain, nil
 	}
-	p := &piece{off: off, frame: f}
+	p = &piece{off: off, frame: f}
+	vain += f.total()
 	if p.bytes, err = w.at(off, int(f.total()), windowBytes); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if p.sum(a.id()) != f.sum {
-		return nil, nil
+		return nil, vain, nil
 	}
-	return p, nil
+	return p, 0, nil
+}
+
+// beyond reports whether a frame has rows behind the last one, where that is known.
+func (a *anatomy) beyond(f *frame) bool {
+	return a.footer != nil && f.first+uint64(f.rows) > a.footer.firstRow+a.footer.rows
 }
 
 // sum computes the checksum that the frame should have.
@@ -182,18 +210,15 @@ func (p *piece) sum(id ID) uint64 {
 
 // findMagic returns where the next frame may be, at off or behind, or end.
 func findMagic(w *window, off, end int64) (int64, error) {
-	for off < end {
-		b, err := w.at(off, int(min(windowBytes, end-off)), windowBytes)
+	for end-off >= int64(len(frameMagic)) {
+		b, err := w.some(off, end, len(frameMagic))
 		if err != nil {
 			return 0, err
 		}
 		if i := bytes.Index(b, []byte(frameMagic)); i >= 0 {
 			return off + int64(i), nil
 		}
-		if len(b) < len(frameMagic) || off+int64(len(b)) >= end {
-			return end, nil
-		}
-		off += int64(len(b) - len(frameMagic) + 1)
+		off += int64(len(b) - len(frameMagic) + 1) // the end may be the beginning of one
 	}
 	return end, nil
 }
