@@ -14,7 +14,7 @@ import (
 )
 
 // InputBuffer is the size of an Input's buffer: the most that Peek can look ahead.
-const InputBuffer = 256 << 10
+const InputBuffer = 64 << 10
 
 // growStep is what ReadN allocates at once when nothing says that the bytes asked for are there.
 const growStep = 1 << 20
