@@ -39,7 +39,8 @@ func (id ID) String() string {
 // Codec compresses blocks and gives them back. It is safe for concurrent use,
 // keeps no reference to its arguments and leaves no goroutine behind.
 type Codec interface {
-	// Encode appends the compressed form of src to dst and returns the result.
+	// Encode appends the compressed form of src to dst and returns the result; on
+	// error dst as it was.
 	// The bytes depend on src and on what New was given, neither on Concurrency
 	// nor on earlier calls. src and the free part of dst must not overlap.
 	Encode(dst, src []byte) ([]byte, error)
@@ -55,8 +56,9 @@ type Codec interface {
 // Options bounds what a Codec uses. Zero fields mean the defaults.
 type Options struct {
 	// Concurrency is how many Encode, and how many Decode, calls run at once;
-	// more wait. Each costs the memory of an encoder or decoder once used.
-	// Default GOMAXPROCS.
+	// more wait. Each costs memory: about 0.4, 1.5, 5 and 35 MiB for an encoder of
+	// level fastest, default, better and best, twice as much with a dictionary,
+	// and the window; 0.2 MiB for a decoder. Default GOMAXPROCS.
 	Concurrency int
 
 	// Window is the size in bytes of the largest block that will be encoded: the

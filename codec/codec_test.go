@@ -128,6 +128,9 @@ func TestDeterministic(t *testing.T) {
 			}
 		}
 		rounds := 600 // more than it takes for the encoder's positions to wrap around at the default window
+		if raceDetector {
+			rounds = 40
+		}
 		var out []byte
 		for r := range rounds {
 			i := r % 3 // mostly small ones, to be quick
@@ -172,6 +175,9 @@ func TestConcurrent(t *testing.T) {
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
 	src := records(20<<10, 1)
 	for _, c := range codecs(t, Options{Concurrency: 1}) {
 		enc, err := c.Encode(make([]byte, 0, 2*len(src)), src)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+
+	"github.com/segstore/segstore/dict"
 )
 
 // fuzzDecode feeds foreign bytes to a codec: no panic, exactly size bytes or
@@ -124,6 +126,31 @@ func FuzzS2Len(f *testing.F) {
 		}
 		if _, err := c.Decode(make([]byte, 0, size), enc, int(size)); err == nil && s2Len(enc) != size {
 			t.Fatalf("decodes to %d bytes, s2Len says %d", size, s2Len(enc))
+		}
+	})
+}
+
+// FuzzDictionary makes codecs of foreign dictionaries: where one is accepted,
+// blocks come back as they were, or there is an error; never a panic.
+func FuzzDictionary(f *testing.F) {
+	for _, d := range dictionaries(f) {
+		f.Add(d.Bytes(), records(2000, 9))
+	}
+	f.Fuzz(func(t *testing.T, b, src []byte) {
+		d, err := dict.Parse(b)
+		if err != nil || len(src) > 64<<10 {
+			return
+		}
+		c, err := New(Spec{ID: Zstd, Level: 1, Dict: true}, d, Options{Concurrency: 1, Window: 64 << 10})
+		if err != nil {
+			return
+		}
+		enc, err := c.Encode(nil, src)
+		if err != nil {
+			t.Skip(err)
+		}
+		if got, err := c.Decode(nil, enc, len(src)); err != nil || !bytes.Equal(got, src) {
+			t.Fatalf("%s: %v, or other bytes", d, err)
 		}
 	})
 }

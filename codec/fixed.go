@@ -35,7 +35,7 @@ func (fixed) Join(v *Values, streams [][]byte, rows int) error {
 		return err
 	}
 	data := streams[0]
-	if len(data)%rows != 0 || len(data) > maxDataBytes {
+	if len(data)%rows != 0 || uint64(len(data)) > maxDataBytes {
 		return fmt.Errorf("%w: fixed/1: %d bytes for %d rows", ErrCorrupt, len(data), rows)
 	}
 	v.Data = data[:len(data):len(data)]

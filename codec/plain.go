@@ -78,8 +78,8 @@ func (plain) Join(v *Values, streams [][]byte, rows int) error {
 		return err
 	}
 	lengths, data := streams[0], streams[1]
-	if len(data) > maxDataBytes {
-		return fmt.Errorf("%w: plain/1: %d bytes, at most %d", ErrCorrupt, len(data), uint32(maxDataBytes))
+	if uint64(len(data)) > maxDataBytes {
+		return fmt.Errorf("%w: plain/1: %d bytes, at most %d", ErrCorrupt, len(data), uint64(maxDataBytes))
 	}
 	if len(lengths)%rows != 0 || len(lengths)/rows > maxLengthBytes {
 		return fmt.Errorf("%w: plain/1: %d bytes of lengths for %d rows", ErrCorrupt, len(lengths), rows)

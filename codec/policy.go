@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,13 +118,13 @@ func (p Policy) Validate() error {
 	}
 	seen := make(map[string]bool, len(p.Rules))
 	for i, r := range p.Rules {
-		err := r.Validate()
+		err := r.check()
 		switch last := i == len(p.Rules)-1; {
 		case err != nil:
 		case seen[r.Match]:
 			err = fmt.Errorf("%s twice", r.Match)
 		case r.Match == "*" && !last:
-			err = fmt.Errorf("* is not the last rule: those after it are never used")
+			err = errors.New("* is not the last rule: those after it are never used")
 		case r.Match != "*" && last:
 			err = fmt.Errorf("the last rule is %s, expected *", r.Match)
 		}
@@ -140,6 +141,13 @@ func (p Policy) Validate() error {
 
 // Validate checks one rule by itself.
 func (r Rule) Validate() error {
+	if err := r.check(); err != nil {
+		return fmt.Errorf("codec: rule: %w", err)
+	}
+	return nil
+}
+
+func (r Rule) check() error {
 	if !validMatch(r.Match) {
 		return fmt.Errorf("match %q: expected *, column:NAME, format:NAME, kind:bytes, kind:fixed or kind:uint", r.Match)
 	}
@@ -149,10 +157,10 @@ func (r Rule) Validate() error {
 	if r.Group != GroupColumn && r.Group != GroupStream {
 		return fmt.Errorf("group %q: expected %s or %s", r.Group, GroupColumn, GroupStream)
 	}
-	if err := r.Spec.Validate(); err != nil {
+	if err := r.Spec.check(); err != nil {
 		return err
 	}
-	if err := r.Fallback.Validate(); err != nil {
+	if err := r.Fallback.check(); err != nil {
 		return fmt.Errorf("fallback: %w", err)
 	}
 	if r.Spec != r.Spec.normal() || r.Fallback != r.Fallback.normal() {

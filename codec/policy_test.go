@@ -100,7 +100,7 @@ func TestParsePolicyErrors(t *testing.T) {
 		{"chunk 4096\ngroup=column codec=s2", "line 2: \"group=column\", expected what the rule matches first"},
 		{"chunk 4096\n* group=column", "line 2: codec= is missing"},
 		{"chunk 4096\n* codec=s2", "line 2: group= is missing"},
-		{"chunk 4096\n\n* group=column codec=lz4", `line 3: codec: codec: spec "lz4": expected raw`},
+		{"chunk 4096\n\n* group=column codec=lz4", `line 3: codec: spec "lz4": expected raw`},
 		{"chunk 4096\n* group=row codec=s2", `line 2: group "row": expected column or stream`},
 		{"chunk 4096\n* group=column codec=s2 level=3", "line 2: level: unknown key"},
 		{"chunk 4096\n* group=column codec=s2 codec=raw", "line 2: codec twice"},

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -117,13 +118,13 @@ func parseRule(fields []string) (Rule, error) {
 		case "group":
 			r.Group = value
 		case "codec":
-			r.Spec, err = ParseSpec(value)
+			r.Spec, err = parseSpec(value)
 		case "else":
-			r.Fallback, err = ParseSpec(value)
+			r.Fallback, err = parseSpec(value)
 		case "dict":
 			r.DictBytes, err = parseBytes(value, MinDictBytes, MaxDictBytes)
 		default:
-			err = fmt.Errorf("unknown key, expected encoding, group, codec, else or dict")
+			err = errors.New("unknown key, expected encoding, group, codec, else or dict")
 		}
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", key, err)
@@ -140,7 +141,7 @@ func parseRule(fields []string) (Rule, error) {
 			return r, fmt.Errorf("%s= is missing", key)
 		}
 	}
-	return r, r.Validate()
+	return r, r.check()
 }
 
 // parseBytes reads a plain decimal number in least..most.

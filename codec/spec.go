@@ -28,6 +28,14 @@ type Spec struct {
 
 // ParseSpec reads the text of a Spec. "zstd" and "zstd:0" mean "zstd:3".
 func ParseSpec(text string) (Spec, error) {
+	s, err := parseSpec(text)
+	if err != nil {
+		return Spec{}, fmt.Errorf("codec: %w", err)
+	}
+	return s, nil
+}
+
+func parseSpec(text string) (Spec, error) {
 	name, withDict := strings.CutSuffix(text, "+dict")
 	name, number, hasLevel := strings.Cut(name, ":")
 	s := Spec{Dict: withDict}
@@ -39,23 +47,20 @@ func ParseSpec(text string) (Spec, error) {
 	case "zstd":
 		s.ID = Zstd
 	default:
-		return Spec{}, fmt.Errorf("codec: spec %q: expected raw, s2, zstd:N or zstd:N+dict", text)
+		return Spec{}, fmt.Errorf("spec %q: expected raw, s2, zstd:N or zstd:N+dict", text)
 	}
 	if hasLevel {
 		n, err := strconv.Atoi(number)
 		if s.ID != Zstd {
-			return Spec{}, fmt.Errorf("codec: spec %q: %s has no levels", text, s.ID)
+			return Spec{}, fmt.Errorf("spec %q: %s has no levels", text, s.ID)
 		}
 		if err != nil || strconv.Itoa(n) != number { // one text a level: neither "+3" nor "03"
-			return Spec{}, fmt.Errorf("codec: spec %q: level %q is not a number in %d..%d", text, number, MinLevel, MaxLevel)
+			return Spec{}, fmt.Errorf("spec %q: level %q is not a number in %d..%d", text, number, MinLevel, MaxLevel)
 		}
 		s.Level = n
 	}
 	s = s.normal()
-	if err := s.Validate(); err != nil {
-		return Spec{}, err
-	}
-	return s, nil
+	return s, s.check()
 }
 
 func (s Spec) normal() Spec {
@@ -67,15 +72,23 @@ func (s Spec) normal() Spec {
 
 // Validate checks that the spec means something.
 func (s Spec) Validate() error {
+	if err := s.check(); err != nil {
+		return fmt.Errorf("codec: %w", err)
+	}
+	return nil
+}
+
+// check is Validate without the package's name, for messages that have it already.
+func (s Spec) check() error {
 	switch {
 	case s.ID > Zstd:
-		return fmt.Errorf("codec: unknown %s", s.ID)
+		return fmt.Errorf("unknown %s", s.ID)
 	case s.ID != Zstd && s.Level != 0:
-		return fmt.Errorf("codec: %s has no levels, got %d", s.ID, s.Level)
+		return fmt.Errorf("%s has no levels, got %d", s.ID, s.Level)
 	case s.ID != Zstd && s.Dict:
-		return fmt.Errorf("codec: %s takes no dictionary", s.ID)
+		return fmt.Errorf("%s takes no dictionary", s.ID)
 	case s.ID == Zstd && (s.Level < MinLevel || s.Level > MaxLevel):
-		return fmt.Errorf("codec: zstd level %d not in %d..%d", s.Level, MinLevel, MaxLevel)
+		return fmt.Errorf("zstd level %d not in %d..%d", s.Level, MinLevel, MaxLevel)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/segstore/segstore/codec/wire"
@@ -164,6 +163,3 @@ func uvarintLen(v uint64) int {
 }
 
 func zigzag(v uint64) uint64 { return v<<1 ^ uint64(int64(v)>>63) }
-
-// maxDataBytes is the most bytes of Values.
-const maxDataBytes = math.MaxUint32

@@ -87,10 +87,14 @@ func appendPacked(dst, data []byte, mode byte) []byte {
 	return dst
 }
 
+// packedGroup is the bits of a group, and bytes behind them to read words from.
+type packedGroup [8*uintGroup + 8]byte
+
 // unpack fills data, 8 bytes a number, from the groups at the cursor; prev is
 // the number before data, for deltas. Errors are left in the cursor.
 func unpack(data []byte, c *wire.Cursor, prev uint64, mode byte) {
-	var padded [8*uintGroup + 8]byte
+	var packed packedGroup
+	var numbers [uintGroup]uint64
 	for len(data) > 0 {
 		n := min(uintGroup, len(data)/8)
 		smallest := uint64(varint(c))
@@ -98,46 +102,44 @@ func unpack(data []byte, c *wire.Cursor, prev uint64, mode byte) {
 		if width > 64 {
 			c.Fail(errWidth)
 		}
-		packed := c.Raw((n*width + 7) / 8)
+		b := c.Raw((n*width + 7) / 8)
 		if c.Err() != nil {
 			return
 		}
-		// Every number is read as a word of 8 bytes, the last one's is padded.
-		b := padded[:]
-		copy(b, packed)
-		clear(b[len(packed) : len(packed)+8])
-		if mode == uintDeltas {
-			prev = unpackDeltas(data[:8*n], b, smallest, prev, width)
-		} else {
-			unpackValues(data[:8*n], b, smallest, width)
-		}
+		copy(packed[:], b) // what is left from the group before is masked off
+		packed.unpack(numbers[:n], uint(width))
+		group := data[:8*n]
 		data = data[8*n:]
+		if mode != uintDeltas {
+			for i, x := range numbers[:n] {
+				binary.LittleEndian.PutUint64(group[8*i:], smallest+x)
+			}
+			continue
+		}
+		for i, x := range numbers[:n] {
+			prev += smallest + x
+			binary.LittleEndian.PutUint64(group[8*i:], prev)
+		}
 	}
 }
 
-// bitsAt returns width bits from bit number at on; b has 8 bytes more than the
-// bits need.
-func bitsAt(b []byte, at, width int, mask uint64) uint64 {
-	i, shift := at>>3, at&7
-	word := binary.LittleEndian.Uint64(b[i:]) >> shift
-	if shift+width > 64 {
-		word |= uint64(b[i+8]) << (64 - shift)
+// unpack sets each of at most 64 numbers to the next width bits.
+func (p *packedGroup) unpack(numbers []uint64, width uint) {
+	const inside = 8*uintGroup - 1 // where a word starts: says so to the compiler
+	mask := uint64(1)<<width - 1   // all ones for 64
+	at := uint(0)
+	if width <= 57 { // then a number is inside one word, wherever it starts in a byte
+		for i := range numbers {
+			word := p[at>>3&inside:]
+			numbers[i] = binary.LittleEndian.Uint64(word[:8]) >> (at & 7) & mask
+			at += width
+		}
+		return
 	}
-	return word & mask
-}
-
-func unpackValues(data, b []byte, smallest uint64, width int) {
-	mask := ^uint64(0) >> (64 - width)
-	for at := 0; len(data) >= 8; data, at = data[8:], at+width {
-		binary.LittleEndian.PutUint64(data, smallest+bitsAt(b, at, width, mask))
+	for i := range numbers {
+		word, shift := p[at>>3&inside:], at&7
+		x := binary.LittleEndian.Uint64(word[:8])>>shift | uint64(word[8])<<(64-shift)
+		numbers[i] = x & mask
+		at += width
 	}
-}
-
-func unpackDeltas(data, b []byte, smallest, number uint64, width int) uint64 {
-	mask := ^uint64(0) >> (64 - width)
-	for at := 0; len(data) >= 8; data, at = data[8:], at+width {
-		number += smallest + bitsAt(b, at, width, mask)
-		binary.LittleEndian.PutUint64(data, number)
-	}
-	return number
 }

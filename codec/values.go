@@ -3,7 +3,11 @@ package codec
 import (
 	"bytes"
 	"fmt"
+	"math"
 )
+
+// maxDataBytes is the most bytes of Values.
+const maxDataBytes = math.MaxUint32
 
 // Values is one column of one chunk: value i is Data[Ends[i-1]:Ends[i]], with 0
 // for Ends[-1]. Data is shorter than 4 GiB. The zero value has no values.
