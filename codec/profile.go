@@ -19,7 +19,7 @@ func profiles() []struct{ name, text string } {
 		// Both point reads and scans.
 		{"balanced", "chunk 32768\n* group=column codec=zstd:1+dict else=zstd:3 dict=65536\n"},
 		// Archives and scans: a chunk of this size is its own dictionary.
-		{"cold", "chunk 262144\n* group=column codec=zstd:7\n"},
+		{"cold", "chunk 524288\n* group=column codec=zstd:7\n"},
 	}
 }
 
