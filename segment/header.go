@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	errMagic    = errors.New("not a segment: no magic")
+	errMagic    = errors.New("no magic: not a segment, or cut short")
 	errZero     = errors.New("reserved bytes are not zero")
 	le          = binary.LittleEndian
 	errTooSmall = errors.New("not a segment: shorter than header and footer")

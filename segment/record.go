@@ -2,6 +2,7 @@ package segment
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -216,7 +217,20 @@ func decodeFront(b []byte, id ID, flaw func(*CorruptionError)) *front {
 			err = f.take(r)
 		}
 		if err != nil {
+			lost := false // its length is damaged, it seems: what follows is no record
+			var sum *sumError
+			if errors.As(err, &sum) {
+				kind, index := expect(i + 1)
+				next := b[c.Offset():]
+				lost = len(next) > 0 && (len(next) < recordHead || recordKind(next[0]) != kind || next[1] != 0 || int(le.Uint16(next[2:])) != index)
+			}
+			if lost {
+				n = len(b) - off
+			}
 			bad(kind.section(), index, off, n, err)
+			if lost {
+				return f
+			}
 			if kind == recordDictionary { // those behind it keep their numbers
 				f.dictionaries = append(f.dictionaries, nil)
 			}
