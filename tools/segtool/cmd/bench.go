@@ -1,0 +1,78 @@
+package cmd
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/segstore/segstore/segment"
+	"github.com/segstore/segstore/segment/archive"
+)
+
+// bench prints a report as lines that benchstat reads: one a column and run. An op
+// is the column's work in all segments: its old blocks decoded, the new ones encoded
+// and decoded again. MB/s is of raw bytes.
+func (a *app) bench(rep *archive.Report) error {
+	a.printf("goos: %s\ngoarch: %s\npkg: github.com/segstore/segstore/tools/segtool\nencoder: %s\n", runtime.GOOS, runtime.GOARCH, rep.Encoder)
+	for _, t := range rep.Tables {
+		for run := range max(rep.Runs, 1) {
+			total := benchLine{}
+			for _, c := range t.Columns {
+				var l benchLine
+				for _, s := range rep.Segments {
+					if s.Table == t.Table && !s.Skipped {
+						l.add(runOf(&s, run), c.Column)
+					}
+				}
+				total.sum(l)
+				a.benchLine(t.Table, c.Column, l)
+			}
+			a.benchLine(t.Table, "", total)
+		}
+	}
+	return a.stdout.err
+}
+
+type benchLine struct {
+	raw, stored, encoded   uint64
+	encode, decode, source time.Duration
+}
+
+func (l *benchLine) add(r *segment.Report, column string) {
+	for _, c := range r.Columns {
+		if c.Column == column {
+			l.sum(benchLine{c.RawBytes, c.StoredAfter, c.EncodedBytes, c.EncodeNS, c.DecodeNS, c.SourceNS})
+		}
+	}
+}
+
+func (l *benchLine) sum(o benchLine) {
+	l.raw += o.raw
+	l.stored += o.stored
+	l.encoded += o.encoded
+	l.encode += o.encode
+	l.decode += o.decode
+	l.source += o.source
+}
+
+// benchLine prints a line; one where nothing was done is left out.
+func (a *app) benchLine(table, column string, l benchLine) {
+	op := l.encode + l.decode + l.source
+	if op <= 0 {
+		return
+	}
+	name := "BenchmarkRecompress/table=" + table
+	if column != "" {
+		name += "/column=" + column
+	}
+	mbs := func(d time.Duration) float64 { return float64(l.raw) / 1e6 / max(d, 1).Seconds() }
+	a.printf("%s \t1\t%d ns/op\t%.2f MB/s\t%.2f encode-MB/s\t%.2f decode-MB/s\t%d raw-B\t%d stored-B\n",
+		name, op.Nanoseconds(), mbs(op), mbs(l.encode), mbs(l.decode), l.raw, l.stored)
+}
+
+// runOf returns the report of one run of a segment.
+func runOf(s *archive.SegmentReport, run int) *segment.Report {
+	if run < len(s.Runs) {
+		return &s.Runs[run]
+	}
+	return &s.Report
+}

@@ -1,0 +1,88 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/segstore/segstore/segment"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) getVerb() *cobra.Command {
+	var o struct {
+		table, column string
+		raw           bool
+	}
+	c := verb{
+		use: "get PATH ROW [--table T] [--column C [--raw]]", short: "Print one row, or one column of it",
+		long: `Get prints the row of that number: numbers as such, text as it is, and bytes in hex.
+With --column it prints that value alone, and decodes nothing else; with --raw
+its bytes as they are.`,
+		example: "  segtool get chain 46147 --table blocks\n  segtool get chain 0 --table transactions --column transaction --raw >tx",
+		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
+		args:    cobra.ExactArgs(2),
+		run: func(_ context.Context, args []string) error {
+			n, err := strconv.ParseUint(args[1], 10, 64)
+			if err != nil {
+				return usagef("row %q is not a number", args[1])
+			}
+			if o.raw && (o.column == "" || a.json) {
+				return usagef("--raw is for one --column, and not for --json")
+			}
+			r, table, done, err := a.openRows(args[0], o.table)
+			if err != nil {
+				return err
+			}
+			defer done()
+			return a.get(r, table, n, o.column, o.raw)
+		},
+	}.command()
+	c.Flags().StringVar(&o.table, "table", "", "table of an archive that has several")
+	c.Flags().StringVar(&o.column, "column", "", "print this column only")
+	c.Flags().BoolVar(&o.raw, "raw", false, "print the bytes of the value, no newline after them")
+	return c
+}
+
+func (a *app) get(r rows, table string, n uint64, column string, raw bool) error {
+	columns := r.Schema().Columns
+	var row segment.Row
+	var err error
+	if column == "" {
+		row, err = r.Row(nil, n)
+	} else {
+		columns = pickColumns(r.Schema(), []string{column})
+		row, err = oneValue(r, n, column)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case raw:
+		return a.bytesTo("-", row[0])
+	case a.json:
+		return a.printJSON(rowJSON{table, n, rowValues{columns, row}})
+	case column != "":
+		a.printf("%s\n", value(columns[0], row[0]))
+		return nil
+	}
+	width := 0
+	for _, c := range columns {
+		width = max(width, len(c.Name))
+	}
+	for i, c := range columns {
+		a.printf("%-*s  %s\n", width, c.Name, value(c, row[i]))
+	}
+	return nil
+}
+
+// oneValue reads one column of a row.
+func oneValue(r rows, n uint64, column string) (segment.Row, error) {
+	if n >= r.EndRow() { // a scan from there is empty, not an error
+		return nil, fmt.Errorf("%w: row %d, there are %d to %d", segment.ErrRange, n, r.FirstRow(), r.EndRow()-1)
+	}
+	for row, err := range r.Rows(n, column) {
+		return row, err
+	}
+	return nil, fmt.Errorf("%w: row %d", segment.ErrRange, n)
+}

@@ -1,0 +1,146 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/segstore/segstore/segment"
+	"github.com/segstore/segstore/segment/archive"
+	"github.com/spf13/cobra"
+)
+
+// recompressFlags are the flags of recompress.
+type recompressFlags struct {
+	policyFlags
+	level   int
+	retrain bool
+	out     string
+	runs    int
+	dryRun  bool
+	workers int
+	tables  []string
+	format  string
+}
+
+func (a *app) recompressVerb() *cobra.Command {
+	var o recompressFlags
+	var c *cobra.Command
+	c = verb{
+		use:   "recompress (--level N | --profile P | --policy F | --encoding E | --retrain) [--out X] PATH",
+		short: "Compress again, and report what that changed",
+		long: `Recompress writes every segment of PATH again under another level, policy or encoding,
+and reports sizes, times and checksums before and after. The rows stay: every block
+is decoded again and compared, and the content root must come out equal, else
+nothing is replaced.
+
+Without --out each segment is replaced in place, atomically: the new file is written,
+synced, verified and renamed before the old one goes. With --out PATH stays as it is
+and X, which must not exist, becomes the recompressed archive or file.
+
+--level changes the level of zstd only, by its own numbers (-7 to 22, 0 is its default);
+the report also gives the level that our encoder has for it. --dry-run estimates from
+a sample and writes nothing. --runs N does everything N times, keeps the last result,
+and gives mean, median, least and most of the times. --format bench prints lines for
+benchstat.`,
+		example: `  segtool recompress --level 19 chain
+  segtool recompress --profile cold --out cold chain
+  segtool recompress --level 1 --runs 5 --dry-run --format bench chain | benchstat -`,
+		codes: []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
+		args:  cobra.ExactArgs(1),
+		run: func(ctx context.Context, args []string) error {
+			ro, err := o.options(a, c)
+			if err != nil {
+				return err
+			}
+			return a.recompress(ctx, args[0], o, ro)
+		},
+	}.command()
+	f := c.Flags()
+	f.IntVar(&o.level, "level", 0, "level of zstd, by zstd's numbers")
+	o.add(c)
+	f.BoolVar(&o.retrain, "retrain", false, "train dictionaries anew")
+	f.StringVar(&o.out, "out", "", "archive or file to write instead of replacing")
+	f.IntVar(&o.runs, "runs", 1, "how often, for the times")
+	f.BoolVar(&o.dryRun, "dry-run", false, "estimate from a sample, write nothing")
+	f.IntVar(&o.workers, "workers", 0, "goroutines (default one a processor)")
+	f.StringSliceVar(&o.tables, "table", nil, "tables of an archive (default all)")
+	f.StringVar(&o.format, "format", "text", "text or bench")
+	complete(c, "format", "text", "bench")
+	c.MarkFlagsMutuallyExclusive("out", "dry-run")
+	return c
+}
+
+func (o *recompressFlags) options(a *app, c *cobra.Command) (archive.RecompressOptions, error) {
+	var ro archive.RecompressOptions
+	changed := c.Flags().Changed
+	switch {
+	case !changed("level") && !changed("profile") && !changed("policy") && !changed("encoding") && !o.retrain:
+		return ro, usagef("what should change? --level, --profile, --policy, --encoding or --retrain")
+	case o.format != "text" && o.format != "bench":
+		return ro, usagef("--format %q is not text or bench", o.format)
+	case o.format == "bench" && a.json:
+		return ro, usagef("--format bench or --json, not both")
+	case o.runs < 1:
+		return ro, usagef("--runs %d is not 1 or more", o.runs)
+	case o.workers < 0:
+		return ro, usagef("--workers %d is not 1 or more", o.workers)
+	}
+	p, err := o.policy(a)
+	if err != nil {
+		return ro, err
+	}
+	ro.RecompressOptions = segment.RecompressOptions{Policy: p, Encoding: o.encoding, Retrain: o.retrain, Workers: o.workers}
+	if changed("level") {
+		if o.level < -7 || o.level > 22 {
+			return ro, usagef("--level %d is not in -7 to 22", o.level)
+		}
+		ro.Level = &o.level
+	}
+	ro.Runs, ro.DryRun, ro.Tables = o.runs, o.dryRun, o.tables
+	return ro, nil
+}
+
+func (a *app) recompress(ctx context.Context, path string, o recompressFlags, ro archive.RecompressOptions) error {
+	dir, err := a.isDir(path)
+	if err != nil {
+		return err
+	}
+	if !dir && len(o.tables) > 0 {
+		return usagef("%s is one segment: --table is for archives", path)
+	}
+	p := a.progress(ctx, "recompress")
+	defer p.end()
+	var rep *archive.Report
+	if dir {
+		rep, err = a.recompressArchive(ctx, path, o.out, ro, p)
+	} else {
+		rep, err = archive.RecompressFile(ctx, a.fs, path, o.out, ro, p.job())
+	}
+	p.end()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.format == "bench":
+		return a.bench(rep)
+	case a.json:
+		return a.printJSON(struct {
+			*archive.Report
+			PeakBytes int64 `json:"peak_memory_bytes,omitempty"`
+		}{rep, peakMemory()})
+	}
+	a.report(rep)
+	return nil
+}
+
+func (a *app) recompressArchive(ctx context.Context, dir, out string, ro archive.RecompressOptions, p *progress) (rep *archive.Report, err error) {
+	ar, err := archive.Open(a.fs, dir, archive.Options{ReadOnly: out != "" || ro.DryRun, Logger: a.logger()})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ar.Close()) }()
+	if out != "" {
+		return ar.RecompressTo(ctx, out, ro, p.job())
+	}
+	return ar.Recompress(ctx, ro, p.job())
+}

@@ -1,0 +1,233 @@
+package cmd
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/segstore/segstore/segment/archive"
+)
+
+// report prints what recompressing changed.
+func (a *app) report(rep *archive.Report) {
+	for i := range rep.Tables {
+		t := &rep.Tables[i]
+		a.printf("%s: %s rows in %s\n", t.Table, count(t.Rows), plural(t.Segments, "segment"))
+		if t.Segments > 0 && t.Skipped == t.Segments {
+			a.printf("  nothing to change: %s stored already in this way\n\n", exact(t.StoredAfter))
+			continue
+		}
+		if t.Segments == 0 {
+			a.printf("\n")
+			continue
+		}
+		a.sizes(t)
+		a.codecs(t)
+		a.times(t, rep.Runs)
+		a.printf("\n")
+	}
+	a.segmentSums(rep)
+	a.total(rep)
+}
+
+// sizes prints a line a column: raw, stored before and after.
+func (a *app) sizes(t *archive.TableReport) {
+	g := newGrid("size in bytes", ">raw", ">stored", ">now", ">Δ", ">Δ %", ">of raw")
+	add := func(name string, raw uint64, before, after int64) {
+		rawText := ""
+		if raw > 0 {
+			rawText = count(raw)
+		}
+		g.add(name, rawText, count(before), count(after), signed(after-before), change(before, after), percent(float64(after), float64(raw)))
+	}
+	for _, c := range t.Columns {
+		add(c.Column, c.RawBytes, int64(c.StoredBefore), int64(c.StoredAfter))
+	}
+	if t.DictBefore+t.DictAfter > 0 {
+		add("(dictionaries)", 0, t.DictBefore, t.DictAfter)
+	}
+	add("(everything else)", 0, t.OtherBefore, t.OtherAfter)
+	g.rule()
+	add(t.Table, t.RawBytes, t.StoredBefore, t.StoredAfter)
+	g.print(a, "  ")
+}
+
+// codecs prints a line a column: how it is written.
+func (a *app) codecs(t *archive.TableReport) {
+	a.printf("\n")
+	g := newGrid("codec", "", ">blocks", ">kept raw", ">copied", ">dictionary")
+	for _, c := range t.Columns {
+		if c.Blocks == 0 {
+			g.add(c.Column, "nothing but empty values")
+			continue
+		}
+		before, after := spec(c.CodecBefore, c.LevelBefore), spec(c.CodecAfter, c.LevelAfter)
+		how := before + " → " + after
+		if before == after {
+			how = after + ", as before"
+		}
+		d := ""
+		if c.DictAfter > 0 {
+			d = size(c.DictAfter)
+		}
+		g.add(c.Column, how, count(c.Blocks), none(c.KeptRaw), none(c.Copied), d)
+	}
+	g.print(a, "  ")
+}
+
+// times prints a line a column: time of the processors in the codec, with the
+// speed; with several runs a line each for encoding, decoding and training.
+func (a *app) times(t *archive.TableReport, runs int) {
+	a.printf("\n")
+	if runs > 1 {
+		a.spreads(t, runs)
+		return
+	}
+	g := newGrid("time of CPU", ">encode", ">", ">decode", ">", ">old decode", ">", ">training")
+	for _, c := range t.Columns {
+		if c.EncodedBytes == 0 && c.Train.Mean == 0 {
+			continue
+		}
+		g.add(c.Column,
+			seconds(c.Encode.Mean), rate(c.EncodedBytes, c.Encode.Mean),
+			seconds(c.Decode.Mean), rate(c.EncodedBytes, c.Decode.Mean),
+			seconds(c.Source.Mean), rate(c.EncodedBytes, c.Source.Mean),
+			spent(c.Train.Mean))
+	}
+	if len(g.rows) > 0 {
+		g.rule()
+		g.add(t.Table,
+			seconds(t.Encode.Mean), rate(t.EncodedBytes, t.Encode.Mean),
+			seconds(t.Decode.Mean), rate(t.EncodedBytes, t.Decode.Mean),
+			seconds(t.Source.Mean), rate(t.EncodedBytes, t.Source.Mean),
+			spent(t.Train.Mean))
+		g.print(a, "  ")
+	}
+}
+
+func (a *app) spreads(t *archive.TableReport, runs int) {
+	g := newGrid(fmt.Sprintf("time of %d runs", runs), "", ">mean", ">median", ">least", ">most", ">at median")
+	add := func(name, what string, s archive.Spread, bytes uint64) {
+		if s.Max > 0 {
+			g.add(name, what, seconds(s.Mean), seconds(s.Median), seconds(s.Min), seconds(s.Max), rate(bytes, s.Median))
+		}
+	}
+	for _, c := range t.Columns {
+		add(c.Column, "encode", c.Encode, c.EncodedBytes)
+		add(c.Column, "decode", c.Decode, c.EncodedBytes)
+		add(c.Column, "old decode", c.Source, c.EncodedBytes)
+		add(c.Column, "training", c.Train, 0)
+	}
+	g.rule()
+	add(t.Table, "encode", t.Encode, t.EncodedBytes)
+	add(t.Table, "decode", t.Decode, t.EncodedBytes)
+	add(t.Table, "old decode", t.Source, t.EncodedBytes)
+	add(t.Table, "training", t.Train, 0)
+	add(t.Table, "clock", t.Wall, t.RawBytes)
+	g.print(a, "  ")
+}
+
+// segmentSums prints checksum and content root of each segment, and what else is to
+// be said of it.
+func (a *app) segmentSums(rep *archive.Report) {
+	if len(rep.Segments) == 0 {
+		return
+	}
+	a.printf("checksums of files, and content roots of rows\n")
+	for i := range rep.Segments {
+		s := &rep.Segments[i]
+		a.printf("  %s %d-%d: ", s.Table, s.FirstRow, s.FirstRow+s.Rows-1)
+		switch {
+		case rep.Estimated:
+			a.printf("%s stays\n", known(s.Before.Checksum.String(), s.Before.Checksum != 0))
+		case s.Skipped:
+			a.printf("%s, as before\n", s.After.Checksum)
+		default:
+			a.printf("%s → %s\n", known(s.Before.Checksum.String(), s.Before.Checksum != 0), s.After.Checksum)
+		}
+		a.printf("    %s, equal before and after\n", s.ContentRoot)
+		for _, n := range s.Notes {
+			a.printf("    note: %s\n", n)
+		}
+		for _, d := range s.Dictionaries {
+			a.printf("    dictionary for %q: %s\n", d.Column, d.Reason)
+		}
+	}
+	a.printf("\n")
+}
+
+// total prints what there is to say of all of it.
+func (a *app) total(rep *archive.Report) {
+	t := &rep.Total
+	pairs := []string{
+		"rows", count(t.Rows),
+		"raw", exact(t.RawBytes),
+		"stored", fmt.Sprintf("%s → %s B, %s B, %s", count(t.StoredBefore), count(t.StoredAfter), signed(t.StoredAfter-t.StoredBefore), or(change(t.StoredBefore, t.StoredAfter), "0 %")),
+		"of raw", percent(float64(t.StoredBefore), float64(t.RawBytes)) + " → " + percent(float64(t.StoredAfter), float64(t.RawBytes)),
+		"time of CPU", clock("encode", t.Encode.Mean, t.EncodedBytes) + ", " + clock("decode", t.Decode.Mean, t.EncodedBytes) + ", " + clock("old decode", t.Source.Mean, t.EncodedBytes),
+		"clock", clock("all", rep.WallNS, t.RawBytes) + ", of that " + clock("training", t.Train.Mean, 0) + ", " + clock("writing", t.Write.Mean, 0),
+	}
+	if p := peakMemory(); p > 0 {
+		pairs = append(pairs, "peak memory", size(p))
+	}
+	pairs = append(pairs, "encoder", rep.Encoder)
+	a.fields(pairs...)
+	if rep.Estimated {
+		a.printf("\nThis is an estimate from samples: nothing was written.\n")
+	}
+}
+
+func clock(what string, d time.Duration, bytes uint64) string {
+	s := what + " " + seconds(d)
+	if r := rate(bytes, d); r != "" {
+		s += " (" + r + ")"
+	}
+	return s
+}
+
+// spec shows a codec with the level that its encoder has for it.
+func spec(codec, level string) string {
+	if level == "" || level == codec {
+		return codec
+	}
+	return codec + " (" + level + ")"
+}
+
+// change shows a difference in percent of what was.
+func change(before, after int64) string {
+	if before == 0 || before == after {
+		return ""
+	}
+	s := percent(float64(after-before), float64(before))
+	if after > before {
+		s = "+" + s
+	}
+	return s
+}
+
+func none(n uint64) string {
+	if n == 0 {
+		return "–"
+	}
+	return count(n)
+}
+
+func spent(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return seconds(d)
+}
+
+func known(s string, ok bool) string {
+	if !ok {
+		return "(not read)"
+	}
+	return s
+}
+
+func plural[T integer](n T, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return count(n) + " " + what + "s"
+}

@@ -1,0 +1,221 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+
+	"github.com/segstore/segstore/segment"
+	"github.com/segstore/segstore/segment/archive"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) verifyVerb() *cobra.Command {
+	var o struct {
+		quick, content bool
+		expect         string
+	}
+	c := verb{
+		use: "verify [--quick | --content] [--expect HEX] PATH", short: "Find damage, and say where it is",
+		long: `Verify reads every byte of an archive or segment and compares all checksums. It does
+not stop at the first flaw: each is a line with file, section, column, chunk, rows
+and place, and the last lines say what it means and what to do.
+
+--quick reads no rows: only whether the files are there, and what they say of
+themselves. --content also decodes every block and computes the content root again.
+
+--expect HEX asks what a checksum has to do with PATH (16 digits as checksum prints
+them, or 64 of a SHA-256, of one file): the same file, the same content that was
+recompressed since, or different, which is exit code 3.`,
+		example: "  segtool verify chain\n  segtool verify --content --expect d50463dd92503d34 blocks.seg",
+		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
+		args:    cobra.ExactArgs(1),
+		run: func(ctx context.Context, args []string) error {
+			depth := segment.Checksums
+			switch {
+			case o.quick:
+				depth = segment.Structure
+			case o.content:
+				depth = segment.Content
+			}
+			return a.verify(ctx, args[0], depth, o.expect)
+		},
+	}.command()
+	c.Flags().BoolVar(&o.quick, "quick", false, "read no rows")
+	c.Flags().BoolVar(&o.content, "content", false, "decode every row too")
+	c.Flags().StringVar(&o.expect, "expect", "", "a checksum that somebody has noted")
+	c.MarkFlagsMutuallyExclusive("quick", "content")
+	return c
+}
+
+// verdict is the result of verify.
+type verdict struct {
+	Path    string               `json:"file"`
+	Depth   string               `json:"depth"`
+	Flaws   []flawJSON           `json:"flaws"`
+	Verdict string               `json:"verdict"` // "whole", "damaged"
+	Rows    uint64               `json:"damaged_rows"`
+	Next    []string             `json:"next,omitempty"` // commands
+	Expect  *archive.Expectation `json:"expect,omitempty"`
+}
+
+// flawJSON is a flaw with its cause, which as an error has no JSON.
+type flawJSON struct {
+	segment.Place
+	Error string `json:"error"`
+}
+
+func (a *app) verify(ctx context.Context, path string, depth segment.Depth, expect string) error {
+	dir, err := a.isDir(path)
+	if err != nil {
+		return err
+	}
+	v, err := a.examine(ctx, path, dir, depth, func(f *segment.Flaw) {
+		if !a.json {
+			a.printf("%s\n", f.Error())
+			a.stdout.Flush() // a flaw should show when it is found; the error stays
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if expect != "" {
+		e, err := a.expect(ctx, path, dir, expect)
+		if err != nil {
+			return err
+		}
+		v.Expect = &e
+	}
+	err = a.result(v, func() { a.verdict(v) })
+	if len(v.Flaws) > 0 || v.Expect != nil && v.Expect.Answer == archive.Different {
+		return &exitError{codeCorrupt, nil} // also where nobody reads what was printed
+	}
+	return err
+}
+
+// examine verifies path; found is called for each flaw.
+func (a *app) examine(ctx context.Context, path string, dir bool, depth segment.Depth, found func(*segment.Flaw)) (verdict, error) {
+	v := verdict{
+		Path: path, Flaws: []flawJSON{}, Verdict: "whole",
+		Depth: map[segment.Depth]string{segment.Structure: "quick", segment.Checksums: "checksums", segment.Content: "content"}[depth],
+	}
+	p := a.progress(ctx, "verify")
+	defer p.end()
+	flaws, done, err := a.flaws(ctx, path, dir, depth, p)
+	if err != nil {
+		return v, err
+	}
+	for f, err := range flaws {
+		if err != nil {
+			return v, errors.Join(err, done())
+		}
+		v.Flaws = append(v.Flaws, flawJSON{f.Place, f.Err.Error()})
+		if found != nil {
+			found(&f)
+		}
+	}
+	v.judge(dir)
+	return v, done()
+}
+
+func (a *app) flaws(ctx context.Context, path string, dir bool, depth segment.Depth, p *progress) (iter.Seq2[segment.Flaw, error], func() error, error) {
+	if dir {
+		ar, err := a.openArchive(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		return ar.Verify(ctx, archive.VerifyOptions{Depth: depth, Progress: p.job()}), ar.Close, nil
+	}
+	o := segment.VerifyOptions{Name: path, Depth: depth}
+	if p != nil {
+		info, err := a.fs.Stat(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Progress = func(done int64) { p.set(done, info.Size()) }
+	}
+	return archive.VerifyFile(ctx, a.fs, path, o), func() error { return nil }, nil
+}
+
+func (a *app) expect(ctx context.Context, path string, dir bool, hex string) (archive.Expectation, error) {
+	if !dir {
+		return archive.ExpectFile(ctx, a.fs, path, hex)
+	}
+	var sum segment.Checksum
+	if err := sum.UnmarshalText([]byte(hex)); err != nil {
+		return archive.Expectation{}, usagef("--expect %q: an archive is asked for 16 hex digits, the checksum of a segment", hex)
+	}
+	ar, err := a.openArchive(path)
+	if err != nil {
+		return archive.Expectation{}, err
+	}
+	defer ar.Close()
+	return ar.Expect(ctx, sum)
+}
+
+// judge says what the flaws mean and what to do next.
+func (v *verdict) judge(dir bool) {
+	if len(v.Flaws) == 0 {
+		return
+	}
+	v.Verdict = "damaged"
+	type chunk struct {
+		file string
+		row  uint64
+	}
+	seen := map[chunk]bool{}
+	files := map[string]bool{}
+	for _, f := range v.Flaws {
+		if k := (chunk{f.File, f.FirstRow}); f.Rows > 0 && !seen[k] {
+			seen[k] = true
+			v.Rows += f.Rows
+		}
+		if f.File != "" && !files[f.File] {
+			files[f.File] = true
+			v.Next = append(v.Next, "segtool recover "+quote(f.File)+" "+quote(strings.TrimSuffix(f.File, ".seg")+".recovered"))
+		}
+	}
+	if !dir && len(v.Next) == 0 {
+		v.Next = []string{"segtool recover " + quote(v.Path) + " " + quote(strings.TrimSuffix(v.Path, ".seg")+".recovered")}
+	}
+}
+
+// quote makes a path one word of a shell where it is not.
+func quote(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("/._-+:,@%=~", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func (a *app) verdict(v verdict) {
+	how := map[string]string{
+		"quick":     "what its files say of themselves agrees; no row was read",
+		"checksums": "every byte has the checksum it should have",
+		"content":   "every byte has the checksum it should have, and the rows have the content root",
+	}[v.Depth]
+	if len(v.Flaws) == 0 {
+		a.printf("%s is whole: %s\n", v.Path, how)
+	} else {
+		noun := "flaws"
+		if len(v.Flaws) == 1 {
+			noun = "flaw"
+		}
+		a.printf("%s is damaged: %d %s", v.Path, len(v.Flaws), noun)
+		switch {
+		case v.Rows > 0:
+			a.printf(" in chunks of %s rows; all other rows can be read\n", count(v.Rows))
+		default:
+			a.printf("; no chunk of rows is touched\n")
+		}
+		for _, n := range v.Next {
+			a.printf("next: %s\n", n)
+		}
+	}
+	if v.Expect != nil {
+		a.printf("%s: %s\n", v.Expect.Expected, answer(*v.Expect))
+	}
+}
