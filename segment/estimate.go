@@ -18,14 +18,14 @@ import (
 type Estimate struct {
 	Report
 	SampledRows  uint64 `json:"sampled_rows"`
-	SampledBytes uint64 `json:"sampled_bytes"` // of them, before compression
+	SampledBytes uint64 `json:"sampled_bytes"` // stored bytes of the chunks taken
 }
 
-// defaultEstimate is how many raw bytes are recompressed to foretell the rest.
-const defaultEstimate = 16 << 20
+// defaultEstimate is how many stored bytes are recompressed to foretell the rest.
+const defaultEstimate = 8 << 20
 
 // EstimateRecompress recompresses chunks that are spread evenly over src, about
-// sampleBytes raw bytes of them (default 16 MiB), on one goroutine, writes nothing,
+// sampleBytes stored bytes of them (default 8 MiB), on one goroutine, writes nothing,
 // and reports what Recompress would. Dictionaries are trained as Recompress trains
 // them. After has neither checksum nor ID. Where the sample takes in all chunks the
 // sizes of blocks are exact.
@@ -161,11 +161,9 @@ func (e *Estimate) scale(src *Reader, a *assembler, runs []chunkRun, wall time.D
 				cc := &src.coder.columns[i]
 				_, n := t.place(chunk, cc.base, cc.base+len(cc.blocks))
 				before[i] += uint64(n)
+				e.SampledBytes += uint64(n)
 			}
 		}
-	}
-	for i := range a.tally {
-		e.SampledBytes += uint64(a.tally[i].raw)
 	}
 	chunks := float64(t.len()) / float64(sampled)
 	frames, blocks := a.dir.chunks.end()-a.dir.chunks.offset[0], int64(0)
@@ -208,16 +206,16 @@ func (e *Estimate) scale(src *Reader, a *assembler, runs []chunkRun, wall time.D
 // chunkRun is chunks from from to to-1.
 type chunkRun struct{ from, to int }
 
-// spread returns runs of chunks, evenly spread and of about total raw bytes together;
-// each is long enough for a few chunks of chunkBytes.
+// spread returns runs of chunks, evenly spread and of about total stored bytes
+// together; each is long enough for a few chunks of chunkBytes raw bytes.
 func (r *Reader) spread(total int64, chunkBytes int) []chunkRun {
 	t := r.dir.chunks
-	raw := max(r.Info().RawBytes, 1)
-	if uint64(total) >= raw {
+	stored := max(t.end()-t.offset[0], 1)
+	if total >= stored {
 		return []chunkRun{{0, t.len()}}
 	}
-	want := max(int(float64(t.len())*float64(total)/float64(raw)), 1) // chunks
-	length := int(float64(4*chunkBytes)*float64(t.len())/float64(raw) + 0.5)
+	want := max(int(float64(t.len())*float64(total)/float64(stored)), 1) // chunks
+	length := int(float64(4*chunkBytes)*float64(t.len())/float64(max(r.Info().RawBytes, 1)) + 0.5)
 	length = min(max(length, 1), want)
 	count := want / length
 	runs := make([]chunkRun, count)
