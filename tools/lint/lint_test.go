@@ -71,6 +71,7 @@ func TestTopLevel(t *testing.T) {
 		{"stray folder", map[string]string{"utils/readme": ""}, []string{"utils: top"}},
 		{"stray file", map[string]string{"NOTES.md": ""}, []string{"NOTES.md: top"}},
 		{"ignored", map[string]string{".gitignore": "# built\n/bin/\n*.prof\n", "bin/segtool": "", "cpu.prof": ""}, nil},
+		{"ignored anywhere", map[string]string{".gitignore": "**/testdata/rapid/\n", "codec/testdata/rapid/a.md": "TO" + "DO", "codec/rapid/a.md": "TO" + "DO"}, []string{"codec/rapid/a.md:1: word"}},
 		{"ignored at the root only", map[string]string{".gitignore": "/bin\n", "tools/lint/bin/x.md": "TO" + "DO"}, []string{"tools/lint/bin/x.md:1: word"}},
 		{"git's own", map[string]string{".git/hooks/x.go": "package"}, nil},
 	})

@@ -32,8 +32,8 @@ func within(parent, name string) bool {
 }
 
 // ignoreList is the patterns of a .gitignore at the root that need no more
-// than path.Match: "name", "*.ext", "/name" at the root only; a trailing slash
-// is dropped.
+// than path.Match: "name", "*.ext", "/name" at the root only, "**/a/b"
+// anywhere; a trailing slash is dropped.
 type ignoreList []string
 
 func readIgnored(root fs.FS) (ignoreList, error) {
@@ -50,7 +50,10 @@ func readIgnored(root fs.FS) (ignoreList, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if _, err := path.Match(line, ""); err != nil || line[0] == '!' || strings.Contains(line[1:], "/") {
+		_, err := path.Match(line, "")
+		// Git takes a slash within as "from the root", which is rarely what was meant.
+		inner := strings.Contains(line[1:], "/") && !strings.HasPrefix(line, "**/")
+		if err != nil || line[0] == '!' || inner {
 			return nil, fmt.Errorf("lint: .gitignore: pattern %q is more than lint reads", line)
 		}
 		list = append(list, line)
@@ -64,7 +67,14 @@ func (l ignoreList) match(name string) bool {
 			ok, _ = path.Match(anchored, name)
 			return ok
 		}
-		ok, _ := path.Match(pattern, path.Base(name))
+		pattern, _ = strings.CutPrefix(pattern, "**/")
+		ok, _ := path.Match(pattern, last(name, strings.Count(pattern, "/")+1))
 		return ok
 	})
+}
+
+// last returns the last n elements of a path, or all where there are fewer.
+func last(name string, n int) string {
+	elements := strings.Split(name, "/")
+	return strings.Join(elements[max(0, len(elements)-n):], "/")
 }
