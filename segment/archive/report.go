@@ -25,7 +25,7 @@ type SegmentReport struct {
 	File     string `json:"file"`                    // that the rows are in now
 	Replaced string `json:"replaced,omitempty"`      // the file that it replaced; removed
 	Skipped  bool   `json:"skipped,omitempty"`       // nothing to change: the policy holds already, or the same bytes came out
-	Sampled  int64  `json:"sampled_bytes,omitempty"` // stored bytes that a dry run recompressed
+	Sampled  uint64 `json:"sampled_bytes,omitempty"` // stored bytes that a dry run recompressed
 	segment.Report
 	Runs []segment.Report `json:"runs,omitempty"` // every run, where there were several
 }

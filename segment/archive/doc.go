@@ -1,0 +1,69 @@
+// Package archive keeps segments in a directory: tables of rows without gaps, a
+// manifest that names their files, and a lock that keeps a second writer out.
+//
+//	MANIFEST.json      what there is: tables, and for each its segments
+//	LOCK               held by the writer, empty
+//	blocks/0000000000-0000008191-5d1f09c5a3e1b2c4.seg
+//	                   a segment: first row, last row, xxh64 of the file
+//
+// A Builder makes an archive in bulk; Open reads one, and recompresses it in place:
+//
+//	b, err := archive.Create(vfs.Default, "chain", archive.CreateOptions{})
+//	if err != nil { return err }
+//	defer b.Abort() // no effect after Finish
+//	if err := b.Create(archive.TableSpec{Name: "blocks", Schema: schema}); err != nil { return err }
+//	for row := range rows {
+//		if err := b.Append("blocks", row); err != nil { return err }
+//	}
+//	if _, err := b.Finish(ctx); err != nil { return err }
+//
+//	a, err := archive.Open(vfs.Default, "chain", archive.Options{ReadOnly: true})
+//	if err != nil { return err }
+//	defer a.Close()
+//	blocks, err := a.Table("blocks")
+//	if err != nil { return err }
+//	row, err := blocks.Row(nil, 1920000)
+//
+// # What is promised
+//
+// Files are written under a temporary name, synced, read back and compared,
+// renamed, and only then named by the manifest, which is replaced in the same way.
+// So an archive that is there is whole, and one that is being changed is, after a
+// crash at any moment, the old or the new one. A reader never sees what is not
+// finished. What a killed writer has left is removed by the next one.
+//
+// A segment's file never changes: recompression writes another one. The manifest
+// remembers the checksums of the last 8 files that were replaced, so that somebody
+// who has kept such a checksum learns what became of it (Expect, CheckList).
+//
+// A segment that is damaged or missing makes its own rows unreadable, as far as
+// the damage goes, and no others.
+//
+// # Concurrency and lifetimes
+//
+// Any number of goroutines may use an Archive, its Tables and Columns; a Builder
+// is for one. One process writes, any number read: a read-only Archive takes no
+// lock and writes nothing; when files are replaced under it, it follows.
+//
+// Open reads the manifest and no segment. Files are opened when they are asked
+// for; Options.OpenFiles of them stay open, the ones used last. A file that is
+// replaced stays on the disk until its last user in the process has left.
+//
+// # MANIFEST.json
+//
+// JSON, version 1. Members of the whole: format ("segstore archive"), version,
+// chain_id (left out if empty), tables in the order of creation, checksum. Of a table: table,
+// schema, first_row, policy (for rows to come), segments in the order of rows. Of
+// a segment: first_row, rows, file, raw_bytes, stored_bytes, checksum (xxh64 of
+// the file), content_root, id, replaced. The last two lines are the checksum and a
+// brace; the checksum is the xxh64 of all before them, what
+// `head -n -2 MANIFEST.json | xxhsum -H1` prints.
+//
+// A reader checks that first. It refuses another version or a member that it does
+// not know as ErrVersion, and everything else that does not fit as ErrManifest:
+// names that are not those of the rows and checksums they stand for, gaps and
+// overlaps, more than 64 MiB.
+//
+// All file work goes through the vfs package of Pebble, which has file systems in
+// memory, and such that fail, for tests.
+package archive

@@ -1,0 +1,129 @@
+package archive
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/segstore/segstore/segment"
+)
+
+// Answer is what a checksum that somebody expects has to do with a file.
+type Answer string
+
+// The answers.
+const (
+	SameFile    Answer = "same_file"    // the file has this checksum
+	SameContent Answer = "same_content" // a file of the same rows had it, that recompression has replaced since
+	Different   Answer = "different"    // neither
+)
+
+// Expectation is the answer for one expected checksum.
+type Expectation struct {
+	Expected string           `json:"expected"` // hex digits, lower-case
+	Answer   Answer           `json:"answer"`
+	File     string           `json:"file,omitempty"`    // path of the file that has the content now
+	Checksum segment.Checksum `json:"checksum,omitzero"` // of that file: of the bytes that are there
+	Segment  *SegmentInfo     `json:"segment,omitempty"` // where the file belongs to an archive
+	Reason   string           `json:"reason,omitempty"`  // why Different
+	Name     string           `json:"name,omitempty"`    // in the list
+	Line     int              `json:"line,omitempty"`    // in the list, from 1
+}
+
+// Expect says what a checksum (16 hex digits: xxh64, 64: SHA-256) has to do with
+// the archive: which of its segment files has it, or had it before it was
+// recompressed. The file concerned is read: an answer other than Different says
+// that it is whole. Replaced files are known by their xxh64 only. For a SHA-256
+// every file is read until one has it.
+func (a *Archive) Expect(ctx context.Context, sum string) (Expectation, error) {
+	want, err := parseSum(sum)
+	if err != nil {
+		return Expectation{}, err
+	}
+	all, err := a.Segments()
+	if err != nil {
+		return Expectation{}, err
+	}
+	e := Expectation{Expected: want.text, Answer: Different, Reason: "no segment of the archive has this checksum, or had it before"}
+	if want.sha256 {
+		e.Reason = "no segment of the archive has this checksum; of replaced ones the SHA-256 is not known"
+		for i := range all {
+			got, _, err := SHA256(ctx, a.fs, a.Path(all[i]))
+			if err != nil {
+				return e, err
+			}
+			if hex.EncodeToString(got[:]) == want.text {
+				return expectSegment(ctx, a.fs, a.Path(all[i]), &all[i], want)
+			}
+		}
+		return e, nil
+	}
+	for _, had := range []bool{false, true} { // a file that is there comes before one that was
+		for i := range all {
+			if !had && all[i].Checksum == want.xxh || had && all[i].had(want.xxh) {
+				return expectSegment(ctx, a.fs, a.Path(all[i]), &all[i], want)
+			}
+		}
+	}
+	return e, nil
+}
+
+// had reports whether a replaced file had the checksum.
+func (s *SegmentInfo) had(sum segment.Checksum) bool {
+	for _, r := range s.Replaced {
+		if r.Checksum == sum {
+			return true
+		}
+	}
+	return false
+}
+
+// ExpectFile says what a checksum (16 hex digits: xxh64, 64: SHA-256) has to do
+// with a file. SameContent needs an archive whose manifest names the file. A file
+// that is not there is Different.
+func ExpectFile(ctx context.Context, fs vfs.FS, path, sum string) (Expectation, error) {
+	want, err := parseSum(sum)
+	if err != nil {
+		return Expectation{}, err
+	}
+	_, s, err := owner(fs, path)
+	if err != nil && !errors.Is(err, ErrManifest) { // a damaged manifest says nothing of the file
+		return Expectation{}, err
+	}
+	return expectSegment(ctx, fs, path, s, want)
+}
+
+// expectSegment answers for one file; s is what the manifest says of it, if any.
+func expectSegment(ctx context.Context, fs vfs.FS, path string, s *SegmentInfo, want hexSum) (Expectation, error) {
+	e := Expectation{Expected: want.text, Answer: Different, File: path, Segment: s}
+	sum, _, err := Checksum(ctx, fs, path)
+	if missing(err) {
+		e.Reason = "the file is missing"
+		return e, nil
+	}
+	if err != nil {
+		return e, err
+	}
+	e.Checksum = sum
+	got := sum.String()
+	if want.sha256 {
+		sha, _, err := SHA256(ctx, fs, path)
+		if err != nil {
+			return e, err
+		}
+		got = hex.EncodeToString(sha[:])
+	}
+	switch {
+	case got == want.text:
+		e.Answer = SameFile
+	case s != nil && sum != s.Checksum:
+		e.Reason = fmt.Sprintf("the file is damaged: its checksum is %s, the manifest says %s", sum, s.Checksum)
+	case s != nil && !want.sha256 && s.had(want.xxh):
+		e.Answer = SameContent
+	default:
+		e.Reason = "the checksum of the file is " + got
+	}
+	return e, nil
+}

@@ -1,0 +1,157 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/segment"
+)
+
+// File is a segment file that is open for reading, by itself.
+type File struct {
+	*segment.Reader
+	path string
+	f    vfs.File
+	size int64
+}
+
+// OpenFile opens a segment file. Close it when its Reader is no longer used.
+func OpenFile(fs vfs.FS, path string, o segment.ReaderOptions) (*File, error) {
+	if o.Name == "" {
+		o.Name = path
+	}
+	f, size, err := openRead(fs, path, vfs.RandomReadsOption)
+	if err != nil {
+		return nil, err
+	}
+	r, err := segment.NewReader(f, size, o)
+	if err != nil {
+		return nil, errors.Join(err, ioError("closing", path, f.Close()))
+	}
+	return &File{Reader: r, path: path, f: f, size: size}, nil
+}
+
+// Close closes the file. The Reader must not be used any more.
+func (f *File) Close() error { return ioError("closing", f.path, f.f.Close()) }
+
+// FileWriter writes a segment into a file by itself. One goroutine may use it.
+type FileWriter struct {
+	*segment.Writer
+	d         *draft
+	path      string
+	ctx       context.Context
+	encodings []codec.Encoding
+}
+
+// CreateFile starts a segment file that will be path, under another name beside
+// it. Call Finish or Abort. ErrExists where path is there already.
+func CreateFile(fs vfs.FS, path string, o segment.WriterOptions) (*FileWriter, error) {
+	if o.Context == nil {
+		o.Context = context.Background()
+	}
+	d, err := draftFor(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	w, err := segment.NewWriter(d, o)
+	if err != nil {
+		return nil, errors.Join(err, d.discard())
+	}
+	return &FileWriter{Writer: w, d: d, path: path, ctx: o.Context, encodings: o.Encodings}, nil
+}
+
+// Finish ends the segment, reads it back and compares, and gives it its name.
+// When it returns without an error, all of it is durable.
+func (w *FileWriter) Finish() (segment.Info, error) {
+	if w.d == nil {
+		return segment.Info{}, segment.ErrClosed
+	}
+	info, err := w.Writer.Finish()
+	if err == nil {
+		err = w.d.close()
+	}
+	if err == nil {
+		err = checkWritten(w.ctx, w.d.fs, w.d.path, info, w.encodings)
+	}
+	if err == nil {
+		err = notThere(w.d.fs, w.path)
+	}
+	if err != nil {
+		return segment.Info{}, err
+	}
+	d := w.d
+	w.d = nil
+	if err := d.rename(w.path); err != nil {
+		_ = d.fs.Remove(d.path) // whichever of the two names it has
+		_ = d.fs.Remove(w.path)
+		return segment.Info{}, err
+	}
+	return info, nil
+}
+
+// Abort ends the Writer and removes what was written. After Finish without an
+// error it does nothing.
+func (w *FileWriter) Abort() error {
+	w.Writer.Abort()
+	if w.d == nil {
+		return nil
+	}
+	d := w.d
+	w.d = nil
+	return d.discard()
+}
+
+// draftFor starts a draft beside path, of which nothing may be there.
+func draftFor(fs vfs.FS, path string) (*draft, error) {
+	if err := notThere(fs, path); err != nil {
+		return nil, err
+	}
+	return newDraft(fs, draftName(path))
+}
+
+func draftName(path string) string { return fmt.Sprintf("%s%s-%016x", path, tmpSuffix, rand.Uint64()) }
+
+func notThere(fs vfs.FS, path string) error {
+	_, err := fs.Stat(path)
+	if err == nil {
+		return fmt.Errorf("%w: %s", ErrExists, path)
+	}
+	if !missing(err) {
+		return ioError("finding", path, err)
+	}
+	return nil
+}
+
+// owner returns the archive to which a file belongs: the manifest in the parent
+// of its directory, and the segment by which it names the file; nil where none does.
+func owner(fs vfs.FS, path string) (m *manifest, s *SegmentInfo, err error) {
+	if path, err = resolve(fs, path); err != nil {
+		return nil, nil, err
+	}
+	table := fs.PathDir(path)
+	manifestPath := fs.PathJoin(fs.PathDir(table), ManifestName)
+	b, err := readSmall(fs, manifestPath)
+	if missing(err) || err == nil && !bytes.HasPrefix(b, []byte(manifestHead)) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if m, err = decodeManifest(b); err != nil {
+		return nil, nil, &ManifestError{File: manifestPath, Err: err}
+	}
+	file := fs.PathBase(table) + "/" + fs.PathBase(path)
+	for i := range m.tables {
+		for k := range m.tables[i].segments {
+			if m.tables[i].segments[k].File == file {
+				return m, &m.tables[i].segments[k], nil
+			}
+		}
+	}
+	return m, nil, nil
+}

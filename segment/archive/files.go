@@ -1,0 +1,241 @@
+package archive
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/segstore/segstore/segment"
+)
+
+// files keeps segment files open: those in use, and the ones used last. A file
+// that was replaced goes when its last user has left.
+type files struct {
+	fs   vfs.FS
+	path func(file string) string
+	o    segment.ReaderOptions
+
+	mu     sync.Mutex
+	lru    *simplelru.LRU[*handle, struct{}]
+	limit  int
+	doomed map[string]*handle // replaced, still in use; by name
+	closed bool
+	open   int
+	opened uint64
+	err    error // the first from closing or removing a file
+}
+
+// handle is one segment file, open or not.
+type handle struct {
+	info SegmentInfo
+
+	// The rest is guarded by files.mu; f, r and columns do not change while refs > 0.
+	refs    int           // of users, and one of the LRU while it is in there
+	wait    chan struct{} // while one goroutine opens the file: closed when it is done
+	gone    bool          // replaced by another file
+	f       vfs.File
+	r       *segment.Reader
+	columns []*segment.ColumnReader
+}
+
+func newFiles(fs vfs.FS, path func(string) string, limit int, o segment.ReaderOptions) *files {
+	s := &files{fs: fs, path: path, o: o, limit: limit, doomed: map[string]*handle{}}
+	s.lru, _ = simplelru.NewLRU[*handle, struct{}](limit+1, nil) // fails for sizes < 1 only; evicted here, before it is full
+	return s
+}
+
+// acquire opens the file of h, unless it is open. Every acquire without an error
+// wants a release. Many goroutines may acquire: one opens, the others wait.
+func (s *files) acquire(h *handle) error {
+	for {
+		s.mu.Lock()
+		switch {
+		case s.closed:
+			s.mu.Unlock()
+			return ErrClosed
+		case h.r != nil:
+			h.refs++
+			s.lru.Get(h)
+			s.mu.Unlock()
+			return nil
+		case h.wait != nil:
+			wait := h.wait
+			s.mu.Unlock()
+			<-wait
+			continue
+		}
+		wait := make(chan struct{})
+		h.wait = wait
+		s.mu.Unlock()
+
+		f, r, columns, err := s.openSegment(h.info)
+
+		s.mu.Lock()
+		h.wait = nil
+		close(wait)
+		if err == nil && s.closed {
+			s.note(f.Close())
+			err = ErrClosed
+		}
+		if err != nil {
+			s.mu.Unlock()
+			return err
+		}
+		h.f, h.r, h.columns, h.refs = f, r, columns, 1
+		s.open++
+		s.opened++
+		if !h.gone {
+			h.refs++
+			s.lru.Add(h, struct{}{})
+			if s.lru.Len() > s.limit {
+				oldest, _, _ := s.lru.RemoveOldest()
+				s.drop(oldest)
+			}
+		}
+		s.mu.Unlock()
+		return nil
+	}
+}
+
+// release ends a use.
+func (s *files) release(h *handle) {
+	s.mu.Lock()
+	s.drop(h)
+	s.mu.Unlock()
+}
+
+// drop takes one reference off; the last one closes the file, and removes it if
+// it was replaced. s.mu is held: a file of the same name cannot be published
+// between the decision and the removal.
+func (s *files) drop(h *handle) {
+	h.refs--
+	if h.refs > 0 || h.r == nil {
+		return
+	}
+	s.note(ioError("closing", h.info.File, h.f.Close()))
+	h.f, h.r, h.columns = nil, nil, nil
+	s.open--
+	if s.doomed[h.info.File] == h {
+		delete(s.doomed, h.info.File)
+		s.remove(h.info.File)
+	}
+}
+
+func (s *files) note(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+func (s *files) remove(file string) {
+	if err := s.fs.Remove(s.path(file)); err != nil && !missing(err) {
+		s.note(ioError("removing", file, err))
+	}
+}
+
+// retire removes the file of h, that another one has replaced: now, or when the
+// last user has left.
+func (s *files) retire(h *handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.gone = true
+	inLRU := s.lru.Remove(h)
+	if h.refs == 0 {
+		s.remove(h.info.File)
+		return
+	}
+	s.doomed[h.info.File] = h
+	if inLRU {
+		s.drop(h)
+	}
+}
+
+// forget closes the file of h when the last user has left; it stays on the disk.
+func (s *files) forget(h *handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.gone = true
+	if s.lru.Remove(h) {
+		s.drop(h)
+	}
+}
+
+// publish renames a draft to a segment's name. A file of this name that waits for
+// its removal holds the same bytes: it is not removed any more.
+func (s *files) publish(d *draft, file string) error {
+	s.mu.Lock()
+	delete(s.doomed, file)
+	err := s.fs.Rename(d.path, s.path(file))
+	s.mu.Unlock()
+	if err != nil {
+		return ioError("renaming", d.path, err)
+	}
+	return syncDir(s.fs, s.fs.PathDir(s.path(file)))
+}
+
+// close closes what nobody uses; the rest closes when it is released. It returns
+// the first error from closing or removing a file since the start.
+func (s *files) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for s.lru.Len() > 0 {
+		h, _, _ := s.lru.RemoveOldest()
+		s.drop(h)
+	}
+	for file := range s.doomed { // the lock is about to go: a later removal could hit another writer's file
+		delete(s.doomed, file)
+		s.remove(file)
+	}
+	return s.err
+}
+
+// openSegment opens a file and holds it against the manifest.
+func (s *files) openSegment(info SegmentInfo) (vfs.File, *segment.Reader, []*segment.ColumnReader, error) {
+	f, size, err := openRead(s.fs, s.path(info.File), vfs.RandomReadsOption)
+	if err != nil {
+		if missing(err) {
+			return nil, nil, nil, fileFlaw(info, 0, fmt.Errorf("the file is missing: %w", err))
+		}
+		return nil, nil, nil, err
+	}
+	r, columns, err := s.readSegment(f, size, info)
+	if err != nil {
+		_ = f.Close() // the error that led here is the one to report
+		return nil, nil, nil, err
+	}
+	return f, r, columns, nil
+}
+
+func (s *files) readSegment(f vfs.File, size int64, info SegmentInfo) (*segment.Reader, []*segment.ColumnReader, error) {
+	if size != info.StoredBytes {
+		return nil, nil, fileFlaw(info, size, fmt.Errorf("%d bytes, the manifest says %d", size, info.StoredBytes))
+	}
+	o := s.o
+	o.Name = info.File
+	r, err := segment.NewReader(f, size, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := sameIdentity(r, info); err != nil {
+		return nil, nil, fileFlaw(info, size, fmt.Errorf("not the segment that the manifest names: %w", err))
+	}
+	var columns []*segment.ColumnReader
+	for _, c := range r.Schema().Columns {
+		cr, err := r.Column(c.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		columns = append(columns, cr)
+	}
+	return r, columns, nil
+}
+
+// fileFlaw is damage of a segment's file as a whole.
+func fileFlaw(s SegmentInfo, size int64, err error) *segment.CorruptionError {
+	return &segment.CorruptionError{
+		Place: segment.Place{File: s.File, Section: segment.SectionFile, Chunk: -1, FirstRow: s.FirstRow, Rows: s.Rows, Length: size},
+		Err:   err,
+	}
+}

@@ -1,0 +1,143 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// tmpSuffix ends the names of files that are being written. A writer that opens
+// an archive removes them: nobody can be writing any more.
+const tmpSuffix = ".tmp"
+
+// segmentName matches the base name of a segment, and of what is derived from it.
+var segmentName = regexp.MustCompile(`^(\d{10,20})-(\d{10,20})-[0-9a-f]{16}\.seg(\.tree|\.par)?$`)
+
+// removeLeftovers removes what a killed writer left: temporary files, and
+// segments that the manifest does not name but whose rows it has elsewhere.
+// Everything else stays, whatever it is. The caller holds the lock.
+func (a *Archive) removeLeftovers(m *manifest) error {
+	names, err := a.fs.List(a.dir)
+	if err != nil {
+		return ioError("listing", a.dir, err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if name == ManifestName+tmpSuffix {
+			if err := a.removeLeftover(name); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range m.tables {
+		t := &m.tables[i]
+		if !slices.Contains(names, t.name) && len(t.segments) == 0 {
+			continue // copying tools forget empty directories
+		}
+		if err := a.removeTableLeftovers(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Archive) removeTableLeftovers(t *tableEntry) error {
+	dir := a.fs.PathJoin(a.dir, t.name)
+	names, err := a.fs.List(dir)
+	if missing(err) {
+		return nil // its segments are missing: that is said when they are read
+	}
+	if err != nil {
+		return ioError("listing", dir, err)
+	}
+	slices.Sort(names)
+	named := make(map[string]bool, len(t.segments))
+	for i := range t.segments {
+		named[t.segments[i].File] = true
+	}
+	for _, name := range names {
+		file := t.name + "/" + name
+		switch {
+		case strings.HasSuffix(name, tmpSuffix):
+			err = a.removeLeftover(file)
+		case !segmentName.MatchString(name) || named[segmentOf(file)]:
+		case lastRow(name) < t.endRow():
+			err = a.removeLeftover(file)
+		default:
+			a.log.Warn("segment with rows that the table does not have: left alone", "dir", a.dir, "file", file, "end_row", t.endRow())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// segmentOf returns the segment's file to which a file belongs.
+func segmentOf(file string) string {
+	file = strings.TrimSuffix(file, ".tree")
+	return strings.TrimSuffix(file, ".par")
+}
+
+// lastRow returns the last row by a segment's name; the largest number where the
+// name has none that fits.
+func lastRow(name string) uint64 {
+	v, err := strconv.ParseUint(segmentName.FindStringSubmatch(name)[2], 10, 64)
+	if err != nil {
+		return ^uint64(0)
+	}
+	return v
+}
+
+func (a *Archive) removeLeftover(file string) error {
+	if err := a.fs.Remove(a.path(file)); err != nil {
+		return ioError("removing", a.path(file), err)
+	}
+	a.log.Info("removed what an interrupted writer left", "dir", a.dir, "file", file)
+	return nil
+}
+
+// removeStale removes the directories of builders of dir that were killed: those
+// beside it whose lock is free.
+func removeStale(fs vfs.FS, dir string) (removed []string, err error) {
+	parent, base := fs.PathDir(dir), fs.PathBase(dir)
+	names, err := fs.List(parent)
+	if err != nil {
+		return nil, ioError("listing", parent, err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !staleName(name, base) {
+			continue
+		}
+		path := fs.PathJoin(parent, name)
+		l, err := lockDir(fs, path)
+		if err != nil {
+			continue // in use, or not ours to touch
+		}
+		// Its builder is dead. The lock goes first: Windows removes no open file.
+		err = errors.Join(ioError("unlocking", path, l.Close()), ioError("removing", path, fs.RemoveAll(path)))
+		if err != nil {
+			return removed, err
+		}
+		removed = append(removed, path)
+	}
+	return removed, nil
+}
+
+// staleName reports whether name is that of a builder's directory: base, tmpSuffix,
+// a dash and 16 hex digits.
+func staleName(name, base string) bool {
+	digits, ok := strings.CutPrefix(name, base+tmpSuffix+"-")
+	return ok && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// builderDir returns the name of the directory in which a builder of dir works.
+func builderDir(dir string, random uint64) string {
+	return fmt.Sprintf("%s%s-%016x", dir, tmpSuffix, random)
+}

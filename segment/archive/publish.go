@@ -1,0 +1,228 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/segment"
+)
+
+// writes is the category under which a file system accounts for what is written.
+const writes vfs.DiskWriteCategory = "segstore"
+
+// draft is a file under a temporary name, until it is whole. In this order:
+// write, sync, close, read back and compare, rename, sync the directory. Whoever
+// finds the final name finds a whole file.
+type draft struct {
+	fs   vfs.FS
+	path string   // the temporary one
+	f    vfs.File // nil once closed
+}
+
+func newDraft(fs vfs.FS, path string) (*draft, error) {
+	f, err := fs.Create(path, writes)
+	if err != nil {
+		return nil, ioError("creating", path, err)
+	}
+	return &draft{fs: fs, path: path, f: f}, nil
+}
+
+// Write appends to the file. As a vfs.File it may change p.
+func (d *draft) Write(p []byte) (int, error) {
+	n, err := d.f.Write(p)
+	return n, ioError("writing", d.path, err)
+}
+
+// close ends writing; after it without an error all is durable, but for the name.
+func (d *draft) close() error {
+	err := ioError("syncing", d.path, d.f.Sync())
+	cerr := ioError("closing", d.path, d.f.Close())
+	d.f = nil
+	return errors.Join(err, cerr)
+}
+
+// discard closes and removes the file.
+func (d *draft) discard() error {
+	var err error
+	if d.f != nil {
+		err = ioError("closing", d.path, d.f.Close())
+		d.f = nil
+	}
+	return errors.Join(err, ioError("removing", d.path, d.fs.Remove(d.path)))
+}
+
+// rename gives the file its final name, and makes that durable. After an error
+// either name may be there.
+func (d *draft) rename(to string) error {
+	if err := d.fs.Rename(d.path, to); err != nil {
+		return ioError("renaming", d.path, err)
+	}
+	return syncDir(d.fs, d.fs.PathDir(to))
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return ioError("opening", dir, err)
+	}
+	err = ioError("syncing", dir, d.Sync())
+	return errors.Join(err, ioError("closing", dir, d.Close()))
+}
+
+// missing reports whether an error says that a file is not there.
+func missing(err error) bool { return errors.Is(err, iofs.ErrNotExist) }
+
+// resolve returns the absolute path of a directory or file on the disk, with
+// links followed where it exists: it must mean the same place, and the lock the
+// same lock, also when the process changes its directory.
+func resolve(fs vfs.FS, path string) (string, error) {
+	if vfs.Root(fs) != vfs.Default {
+		return path, nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real, nil
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		return "", ioError("finding", filepath.Dir(abs), err)
+	}
+	return filepath.Join(parent, filepath.Base(abs)), nil
+}
+
+// writeManifest replaces the manifest in dir. done says whether the new one may
+// be there already although there is an error.
+func writeManifest(fs vfs.FS, dir string, m *manifest) (size int64, done bool, err error) {
+	b, err := m.encode()
+	if err == nil {
+		_, err = decodeManifest(b) // never write what could not be read
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	path := fs.PathJoin(dir, ManifestName)
+	d, err := newDraft(fs, path+tmpSuffix)
+	if err != nil {
+		return 0, false, err
+	}
+	_, err = d.Write(bytes.Clone(b))
+	if err == nil {
+		err = d.close()
+	}
+	if err == nil {
+		var back []byte
+		if back, err = readSmall(fs, d.path); err == nil && !bytes.Equal(b, back) {
+			err = fmt.Errorf("archive: %s: other bytes came back than were written", d.path)
+		}
+	}
+	if err != nil {
+		_ = d.discard() // the error that led here is the one to report
+		return 0, false, err
+	}
+	return int64(len(b)), true, d.rename(path)
+}
+
+// readManifest reads the manifest in dir.
+func readManifest(fs vfs.FS, dir string) (*manifest, int64, error) {
+	path := fs.PathJoin(dir, ManifestName)
+	b, err := readSmall(fs, path)
+	if err != nil {
+		if missing(err) {
+			return nil, 0, fmt.Errorf("%w: %w", ErrNotArchive, err)
+		}
+		return nil, 0, err
+	}
+	m, err := decodeManifest(b)
+	if errors.Is(err, ErrVersion) {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	if err != nil {
+		return nil, 0, &ManifestError{File: path, Err: err}
+	}
+	return m, int64(len(b)), nil
+}
+
+// readSmall reads a whole file that cannot be larger than a manifest.
+func readSmall(fs vfs.FS, path string) (b []byte, err error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, ioError("opening", path, err)
+	}
+	defer func() { err = errors.Join(err, ioError("closing", path, f.Close())) }()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, ioError("asking for the size of", path, err)
+	case st.IsDir():
+		return nil, &ManifestError{File: path, Err: errors.New("a directory")}
+	case st.Size() > maxManifestBytes:
+		return nil, &ManifestError{File: path, Err: fmt.Errorf("%d bytes, at most %d", st.Size(), maxManifestBytes)}
+	}
+	b = make([]byte, st.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return nil, ioError("reading", path, err)
+	}
+	return b, nil
+}
+
+// checkWritten reads a file back that was written and closed: it must be the
+// segment that want describes, every byte and every checksum of it.
+func checkWritten(ctx context.Context, fs vfs.FS, path string, want segment.Info, encodings []codec.Encoding) error {
+	f, size, err := openRead(fs, path)
+	if err != nil {
+		return err
+	}
+	err = checkSegment(ctx, f, size, path, want, encodings)
+	return errors.Join(err, ioError("closing", path, f.Close()))
+}
+
+func checkSegment(ctx context.Context, f vfs.File, size int64, path string, want segment.Info, encodings []codec.Encoding) error {
+	if size != want.StoredBytes {
+		return fmt.Errorf("archive: %s: %d bytes came back, %d were written", path, size, want.StoredBytes)
+	}
+	sum, err := hashFile(ctx, f, size, path, nil)
+	if err != nil {
+		return err
+	}
+	if sum != want.Checksum {
+		return fmt.Errorf("archive: %s: other bytes came back than were written: checksum %s, not %s", path, sum, want.Checksum)
+	}
+	for flaw, err := range segment.Verify(ctx, f, size, segment.VerifyOptions{Name: path, Encodings: encodings}) {
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("archive: %s was written with a flaw: %w", path, &flaw)
+	}
+	r, err := segment.NewReader(f, size, segment.ReaderOptions{Name: path, Encodings: encodings, Concurrency: 1})
+	if err != nil {
+		return err
+	}
+	return sameIdentity(r, describe(want))
+}
+
+// sameIdentity compares a file with what is known of it.
+func sameIdentity(r *segment.Reader, want SegmentInfo) error {
+	i := r.Info()
+	switch {
+	case i.Table != want.Table:
+		return fmt.Errorf("holds table %q, not %q", i.Table, want.Table)
+	case i.FirstRow != want.FirstRow || i.Rows != want.Rows:
+		return fmt.Errorf("holds %d rows from %d, not %d from %d", i.Rows, i.FirstRow, want.Rows, want.FirstRow)
+	case i.ContentRoot != want.ContentRoot:
+		return fmt.Errorf("content root is %s, not %s", i.ContentRoot, want.ContentRoot)
+	case i.ID != want.ID:
+		return fmt.Errorf("ID is %s, not %s", i.ID, want.ID)
+	}
+	return nil
+}

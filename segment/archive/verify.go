@@ -1,0 +1,192 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/segstore/segstore/segment"
+)
+
+// VerifyOptions says how an archive is verified. The zero value means defaults.
+type VerifyOptions struct {
+	Depth    segment.Depth // default segment.Checksums
+	Tables   []string      // default all
+	Progress func(Progress)
+}
+
+// Verify yields every flaw of the archive's segments, in the order of the
+// manifest; none means that they are whole, as deep as was looked, and the ones
+// that the manifest names.
+//
+// A segment that is damaged, or missing, does not end it, nor does one that
+// cannot be read: that is an error, with which the rest is still verified. An
+// error of ctx or of the options is the last.
+//
+// Checksums reads every byte once: a file whose checksum is the manifest's holds
+// the bytes that were verified when it was written. Where it is not, the file's
+// own checksums say which part is damaged. Content decodes everything besides.
+func (a *Archive) Verify(ctx context.Context, o VerifyOptions) iter.Seq2[segment.Flaw, error] {
+	return func(yield func(segment.Flaw, error) bool) {
+		picked, err := a.state.Load().pick(o.Tables)
+		if err != nil {
+			yield(segment.Flaw{}, err)
+			return
+		}
+		v := &verifier{a: a, o: o, yield: yield}
+		for _, t := range picked {
+			v.p.Segments += len(t.segments)
+			v.p.TotalRawBytes += t.info().RawBytes
+		}
+		for _, t := range picked {
+			for _, s := range t.segments {
+				err := v.segment(ctx, s)
+				if v.stopped {
+					return
+				}
+				if ctx.Err() != nil {
+					yield(segment.Flaw{}, ctx.Err())
+					return
+				}
+				if err != nil && !yield(segment.Flaw{}, fmt.Errorf("%s: %w", s.File, err)) {
+					return
+				}
+				v.p.Segment++
+				v.done += s.RawBytes
+			}
+		}
+	}
+}
+
+type verifier struct {
+	a       *Archive
+	o       VerifyOptions
+	yield   func(segment.Flaw, error) bool
+	stopped bool
+
+	p    Progress // of the job
+	done uint64   // raw bytes of the segments before
+}
+
+func (v *verifier) flaw(f segment.Flaw) bool {
+	if !v.stopped {
+		v.stopped = !v.yield(f, nil)
+	}
+	return !v.stopped
+}
+
+// progress tells how many of a segment's bytes are done, by the share of its rows.
+func (v *verifier) progress(s SegmentInfo, share float64) {
+	if v.o.Progress == nil {
+		return
+	}
+	p := v.p
+	p.Stage, p.Table, p.File, p.SegmentRows = StageVerify, s.Table, s.File, s.Rows
+	p.Rows = uint64(float64(s.Rows) * share)
+	p.RawBytes = v.done + uint64(float64(s.RawBytes)*share)
+	v.o.Progress(p)
+}
+
+// segment verifies one segment. The error is none of damage.
+func (v *verifier) segment(ctx context.Context, s SegmentInfo) error {
+	f, size, now, err := v.open(s)
+	var flaw *segment.CorruptionError
+	if errors.As(err, &flaw) {
+		v.flaw(*flaw)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = v.file(ctx, f, size, now)
+	return errors.Join(err, ioError("closing", now.File, f.Close()))
+}
+
+// open opens a segment's file by itself: verifying must not push the files out
+// that others use. One that was replaced meanwhile is looked for again.
+func (v *verifier) open(s SegmentInfo) (vfs.File, int64, SegmentInfo, error) {
+	f, size, err := openRead(v.a.fs, v.a.path(s.File), vfs.SequentialReadsOption)
+	if !missing(err) {
+		return f, size, s, err
+	}
+	h, herr := v.a.acquire(s.Table, s.FirstRow)
+	if herr != nil {
+		return nil, 0, s, herr
+	}
+	defer v.a.files.release(h)
+	f, size, err = openRead(v.a.fs, v.a.path(h.info.File), vfs.SequentialReadsOption)
+	return f, size, h.info, err
+}
+
+func (v *verifier) file(ctx context.Context, f vfs.File, size int64, s SegmentInfo) error {
+	passes := 1.0
+	if v.o.Depth == segment.Content {
+		passes = 2
+	}
+	if size != s.StoredBytes && !v.flaw(*fileFlaw(s, size, fmt.Errorf("%d bytes, the manifest says %d", size, s.StoredBytes))) {
+		return nil
+	}
+	depth, sum := v.o.Depth, s.Checksum
+	if depth != segment.Structure {
+		var err error
+		sum, err = hashFile(ctx, f, size, s.File, func(n int64) { v.progress(s, float64(n)/float64(size)/passes) })
+		if err != nil {
+			return err
+		}
+		if sum == s.Checksum && depth == segment.Checksums {
+			depth = segment.Structure // every byte is the one that was written
+		}
+	}
+	found := size != s.StoredBytes
+	o := segment.VerifyOptions{
+		Name: s.File, Depth: depth, Encodings: v.a.o.Encodings,
+		Progress: func(n int64) { v.progress(s, (passes-1+float64(n)/float64(max(size, 1)))/passes) },
+	}
+	for fl, err := range segment.Verify(ctx, f, size, o) {
+		if err != nil {
+			return err
+		}
+		found = true
+		if !v.flaw(fl) {
+			return nil
+		}
+	}
+	if found {
+		return nil // what the file is besides does not matter
+	}
+	if sum != s.Checksum && !v.flaw(*fileFlaw(s, size, fmt.Errorf("a whole segment, but not the one that the manifest names: checksum of the file is %s, the manifest says %s", sum, s.Checksum))) {
+		return nil
+	}
+	r, err := segment.NewReader(f, size, segment.ReaderOptions{Name: s.File, Encodings: v.a.o.Encodings, Concurrency: 1})
+	if err != nil {
+		return err
+	}
+	if err := sameIdentity(r, s); err != nil {
+		v.flaw(*fileFlaw(s, size, fmt.Errorf("not the segment that the manifest names: %w", err)))
+	}
+	v.progress(s, 1)
+	return nil
+}
+
+// VerifyFile yields every flaw of one segment file, as segment.Verify does.
+// Where the file belongs to an archive, its manifest is not asked.
+func VerifyFile(ctx context.Context, fs vfs.FS, path string, o segment.VerifyOptions) iter.Seq2[segment.Flaw, error] {
+	return func(yield func(segment.Flaw, error) bool) {
+		f, size, err := openRead(fs, path, vfs.SequentialReadsOption)
+		if err != nil {
+			yield(segment.Flaw{}, err)
+			return
+		}
+		stopped := false
+		for flaw, err := range segment.Verify(ctx, f, size, o) {
+			if stopped = !yield(flaw, err); stopped {
+				break
+			}
+		}
+		if err := f.Close(); err != nil && !stopped {
+			yield(segment.Flaw{}, ioError("closing", path, err))
+		}
+	}
+}
