@@ -116,7 +116,7 @@ func (a *anatomy) readFront(flaw func(*Flaw)) error {
 			err = e.Err // whole, and not understood here; the directory was, and repeats all but dictionaries
 			return
 		}
-		flaw(e)
+		flaw(understoodElsewhere(e))
 	})
 	return err
 }

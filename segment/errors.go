@@ -94,6 +94,15 @@ func damage(s Section, off, n int64, err error) *CorruptionError {
 	return &CorruptionError{Place: Place{Section: s, Chunk: -1, Offset: off, Length: n}, Err: err}
 }
 
+// understoodElsewhere returns e without ErrVersion: another copy of what e is about
+// was understood, so this one is damage and not of a newer version.
+func understoodElsewhere(e *CorruptionError) *CorruptionError {
+	if errors.Is(e.Err, ErrVersion) {
+		e.Err = errors.New(e.Err.Error())
+	}
+	return e
+}
+
 // named adds the file's name to an error: into the place, where it has one.
 func named(err error, file string) error {
 	var ce *CorruptionError

@@ -253,3 +253,17 @@ func decompress(codec byte, b, dictionary []byte) []byte {
 	}
 	return out
 }
+
+// rootOfNodes is naiveRoot over nodes, of runs or rows.
+func rootOfNodes(nodes [][]byte) (root [32]byte) {
+	if len(nodes) < 2 {
+		copy(root[:], bytes.Join(nodes, nil))
+		return root
+	}
+	k := 1
+	for 2*k < len(nodes) {
+		k *= 2
+	}
+	left, right := rootOfNodes(nodes[:k]), rootOfNodes(nodes[k:])
+	return sha256.Sum256(append(append([]byte{1}, left[:]...), right[:]...))
+}
