@@ -35,11 +35,14 @@ type Expectation struct {
 // Expect says what a checksum (16 hex digits: xxh64, 64: SHA-256) has to do with
 // the archive: which of its segment files has it, or had it before it was
 // recompressed. The file concerned is read: an answer other than Different says
-// that it is whole. Replaced files are known by their xxh64 only. For a SHA-256
+// that it is whole. A read-only archive is refreshed first. Replaced files are known by their xxh64 only. For a SHA-256
 // every file is read until one has it.
 func (a *Archive) Expect(ctx context.Context, sum string) (Expectation, error) {
 	want, err := parseSum(sum)
 	if err != nil {
+		return Expectation{}, err
+	}
+	if err := a.Refresh(); err != nil {
 		return Expectation{}, err
 	}
 	all, err := a.Segments()

@@ -19,7 +19,7 @@ type files struct {
 	mu     sync.Mutex
 	lru    *simplelru.LRU[*handle, struct{}]
 	limit  int
-	doomed map[string]*handle // replaced, still in use; by name
+	doomed map[string]*handle // to be removed, by name: in use still, or nil where removing failed
 	closed bool
 	open   int
 	opened uint64
@@ -118,7 +118,7 @@ func (s *files) drop(h *handle) {
 	s.open--
 	if s.doomed[h.info.File] == h {
 		delete(s.doomed, h.info.File)
-		s.remove(h.info.File)
+		_ = s.remove(h.info.File) // tried again by close
 	}
 }
 
@@ -128,10 +128,15 @@ func (s *files) note(err error) {
 	}
 }
 
-func (s *files) remove(file string) {
-	if err := s.fs.Remove(s.path(file)); err != nil && !missing(err) {
-		s.note(ioError("removing", file, err))
+// remove removes a file. Where that fails close tries again: Windows removes no
+// file that is open, and Verify has some open by itself.
+func (s *files) remove(file string) error {
+	err := s.fs.Remove(s.path(file))
+	if err == nil || missing(err) {
+		return nil
 	}
+	s.doomed[file] = nil
+	return ioError("removing", file, err)
 }
 
 // retire removes the file of h, that another one has replaced: now, or when the
@@ -142,7 +147,7 @@ func (s *files) retire(h *handle) {
 	h.gone = true
 	inLRU := s.lru.Remove(h)
 	if h.refs == 0 {
-		s.remove(h.info.File)
+		_ = s.remove(h.info.File) // tried again by close
 		return
 	}
 	s.doomed[h.info.File] = h
@@ -185,19 +190,15 @@ func (s *files) close() error {
 		s.drop(h)
 	}
 	for file := range s.doomed { // the lock is about to go: a later removal could hit another writer's file
-		delete(s.doomed, file)
-		s.remove(file)
+		s.note(s.remove(file))
 	}
 	return s.err
 }
 
 // openSegment opens a file and holds it against the manifest.
 func (s *files) openSegment(info SegmentInfo) (vfs.File, *segment.Reader, []*segment.ColumnReader, error) {
-	f, size, err := openRead(s.fs, s.path(info.File), vfs.RandomReadsOption)
+	f, size, err := s.find(info, vfs.RandomReadsOption)
 	if err != nil {
-		if missing(err) {
-			return nil, nil, nil, fileFlaw(info, 0, fmt.Errorf("the file is missing: %w", err))
-		}
 		return nil, nil, nil, err
 	}
 	r, columns, err := s.readSegment(f, size, info)
@@ -206,6 +207,15 @@ func (s *files) openSegment(info SegmentInfo) (vfs.File, *segment.Reader, []*seg
 		return nil, nil, nil, err
 	}
 	return f, r, columns, nil
+}
+
+// find opens a file that must be there.
+func (s *files) find(info SegmentInfo, o vfs.OpenOption) (vfs.File, int64, error) {
+	f, size, err := openRead(s.fs, s.path(info.File), o)
+	if missing(err) {
+		err = fileFlaw(info, 0, fmt.Errorf("the file is missing: %w", err))
+	}
+	return f, size, err
 }
 
 func (s *files) readSegment(f vfs.File, size int64, info SegmentInfo) (*segment.Reader, []*segment.ColumnReader, error) {

@@ -3,6 +3,7 @@ package archive
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strconv"
@@ -104,11 +105,11 @@ func (a *Archive) removeLeftover(file string) error {
 
 // removeStale removes the directories of builders of dir that were killed: those
 // beside it whose lock is free.
-func removeStale(fs vfs.FS, dir string) (removed []string, err error) {
+func removeStale(fs vfs.FS, dir string, log *slog.Logger) error {
 	parent, base := fs.PathDir(dir), fs.PathBase(dir)
 	names, err := fs.List(parent)
 	if err != nil {
-		return nil, ioError("listing", parent, err)
+		return ioError("listing", parent, err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
@@ -117,17 +118,20 @@ func removeStale(fs vfs.FS, dir string) (removed []string, err error) {
 		}
 		path := fs.PathJoin(parent, name)
 		l, err := lockDir(fs, path)
-		if err != nil {
-			continue // in use, or not ours to touch
+		if err != nil { // in use, or not ours to touch
+			if !errors.Is(err, ErrLocked) {
+				log.Warn("what an interrupted builder may have left cannot be locked: left alone", "dir", path, "error", err)
+			}
+			continue
 		}
 		// Its builder is dead. The lock goes first: Windows removes no open file.
 		err = errors.Join(ioError("unlocking", path, l.Close()), ioError("removing", path, fs.RemoveAll(path)))
 		if err != nil {
-			return removed, err
+			return err
 		}
-		removed = append(removed, path)
+		log.Info("removed what an interrupted builder left", "dir", path)
 	}
-	return removed, nil
+	return nil
 }
 
 // staleName reports whether name is that of a builder's directory: base, tmpSuffix,

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"runtime"
+	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -14,12 +17,28 @@ import (
 func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 	path := fs.PathJoin(dir, LockName)
 	l, err := fs.Lock(path)
-	if err == nil {
+	switch {
+	case err == nil:
 		return l, nil
+	case held(err):
+		return nil, fmt.Errorf("%w: %s: %w", ErrLocked, path, err)
 	}
+	return nil, ioError("locking", path, err)
+}
+
+// held reports whether a lock failed because somebody has it: package vfs has no
+// error for that, but leaves the one of the system as it is.
+func held(err error) bool {
 	var pe *iofs.PathError
-	if errors.As(err, &pe) { // the file cannot be made: nobody holds it
-		return nil, ioError("locking", path, err)
+	if errors.As(err, &pe) { // the file could not be made
+		return false
 	}
-	return nil, fmt.Errorf("%w: %s: %w", ErrLocked, path, err)
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return strings.Contains(err.Error(), "lock held by current process")
+	}
+	if runtime.GOOS == "windows" {
+		return errno == 32 // ERROR_SHARING_VIOLATION
+	}
+	return errno == syscall.EAGAIN || errno == syscall.EACCES
 }

@@ -90,6 +90,7 @@ type job struct {
 	o        RecompressOptions
 	s        SegmentInfo
 	r        *segment.Reader
+	f        io.ReaderAt // the file that r reads
 	progress func(stage Stage, rows uint64)
 }
 
@@ -137,7 +138,7 @@ func (a *Archive) one(ctx context.Context, o RecompressOptions, s SegmentInfo, p
 	defer a.files.release(h)
 	p.Table, p.File, p.SegmentRows = s.Table, s.File, s.Rows
 	base := p.RawBytes
-	j := &job{o: o, s: h.info, r: h.r, progress: func(stage Stage, rows uint64) {
+	j := &job{o: o, s: h.info, r: h.r, f: h.f, progress: func(stage Stage, rows uint64) {
 		if progress == nil {
 			return
 		}
@@ -145,7 +146,11 @@ func (a *Archive) one(ctx context.Context, o RecompressOptions, s SegmentInfo, p
 		p.RawBytes = base + uint64(float64(s.RawBytes)*float64(rows)/float64(s.Rows))
 		progress(p)
 	}}
-	return work(ctx, j)
+	sr, err := work(ctx, j)
+	if err == nil && sr.Skipped {
+		j.progress(StageEncode, j.s.Rows)
+	}
+	return sr, err
 }
 
 // recompress replaces one segment.

@@ -75,7 +75,7 @@ func fileJob(ctx context.Context, f *File, o RecompressOptions, progress func(Pr
 	s := describe(info)
 	s.File = f.path
 	p := Progress{Table: s.Table, File: s.File, Segments: 1, SegmentRows: s.Rows, TotalRawBytes: s.RawBytes}
-	return &job{o: o, s: s, r: f.Reader, progress: func(stage Stage, rows uint64) {
+	return &job{o: o, s: s, r: f.Reader, f: f.f, progress: func(stage Stage, rows uint64) {
 		if progress == nil {
 			return
 		}
@@ -116,8 +116,11 @@ func (j *job) file(ctx context.Context, fs vfs.FS, path, out string) (*SegmentRe
 	if err == nil && out == "" && info.Checksum == j.s.Checksum {
 		return skipped(j), nil, d.discard() // the same bytes came out
 	}
+	if err != nil {
+		return nil, d, err
+	}
 	sr.File = to
-	return sr, d, err
+	return sr, d, nil
 }
 
 // publish gives the draft its name.

@@ -74,7 +74,7 @@ func (a *Archive) recompressInto(ctx context.Context, s *staging, table int, j *
 	if !recode || j.o.Settled(j.r) {
 		sr = skipped(j)
 		info.Checksum = j.s.Checksum // held against the copy's
-		err = a.copySegment(ctx, d, j.s)
+		err = j.copy(ctx, d)
 	} else {
 		sr, info, err = j.write(ctx, d)
 	}
@@ -90,25 +90,21 @@ func (a *Archive) recompressInto(ctx context.Context, s *staging, table int, j *
 	return sr, s.add(ctx, table, d, info, replaced)
 }
 
-// copySegment copies the bytes of a segment's file.
-func (a *Archive) copySegment(ctx context.Context, w io.Writer, s SegmentInfo) error {
-	f, size, err := openRead(a.fs, a.Path(s))
-	if err != nil {
-		return err
-	}
-	buf := make([]byte, hashBuffer)
-	for off := int64(0); off < size && err == nil; {
-		if err = ctx.Err(); err != nil {
-			break
+// copy copies the bytes of the segment's file.
+func (j *job) copy(ctx context.Context, w io.Writer) error {
+	buf := make([]byte, min(j.s.StoredBytes, hashBuffer))
+	for off := int64(0); off < j.s.StoredBytes; {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		b := buf[:min(size-off, int64(len(buf)))]
-		var n int
-		if n, err = f.ReadAt(b, off); n < len(b) {
-			err = ioError("reading", s.File, errors.Join(err, io.ErrUnexpectedEOF))
-			break
+		b := buf[:min(j.s.StoredBytes-off, int64(len(buf)))]
+		if n, err := j.f.ReadAt(b, off); n < len(b) {
+			return ioError("reading", j.s.File, errors.Join(err, io.ErrUnexpectedEOF))
 		}
-		off += int64(n)
-		_, err = w.Write(b)
+		off += int64(len(b))
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
 	}
-	return errors.Join(err, ioError("closing", s.File, f.Close()))
+	return nil
 }

@@ -22,7 +22,6 @@ type staging struct {
 	dir  string // that it will be
 	tmp  string // that it is now
 	lock io.Closer
-	log  *slog.Logger
 	enc  []codec.Encoding
 
 	m       manifest
@@ -38,15 +37,11 @@ func stage(fs vfs.FS, dir string, log *slog.Logger, encodings []codec.Encoding) 
 	if err != nil {
 		return nil, err
 	}
-	s := &staging{fs: fs, dir: dir, log: log, enc: encodings}
+	s := &staging{fs: fs, dir: dir, enc: encodings}
 	if err := s.free(); err != nil {
 		return nil, err
 	}
-	removed, err := removeStale(fs, dir)
-	for _, r := range removed {
-		log.Info("removed what an interrupted builder left", "dir", r)
-	}
-	if err != nil {
+	if err := removeStale(fs, dir, log); err != nil {
 		return nil, err
 	}
 	s.tmp = builderDir(dir, rand.Uint64())

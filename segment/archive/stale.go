@@ -14,6 +14,11 @@ import (
 // process, or, under a read-only archive, by another one. Then the one that
 // replaced it is opened, if it has the same identity.
 func (a *Archive) acquire(table string, row uint64) (*handle, error) {
+	return a.reach(table, row, (*files).acquire)
+}
+
+// reach is acquire for whatever should be done with the file.
+func (a *Archive) reach(table string, row uint64, try func(*files, *handle) error) (*handle, error) {
 	for {
 		st := a.state.Load()
 		k, ok := st.number[table]
@@ -26,7 +31,7 @@ func (a *Archive) acquire(table string, row uint64) (*handle, error) {
 			return nil, t.outside(row)
 		}
 		h := t.handles[i]
-		err := a.files.acquire(h)
+		err := try(a.files, h)
 		if err == nil {
 			return h, nil
 		}

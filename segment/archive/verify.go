@@ -105,19 +105,16 @@ func (v *verifier) segment(ctx context.Context, s SegmentInfo) error {
 }
 
 // open opens a segment's file by itself: verifying must not push the files out
-// that others use. One that was replaced meanwhile is looked for again.
-func (v *verifier) open(s SegmentInfo) (vfs.File, int64, SegmentInfo, error) {
-	f, size, err := openRead(v.a.fs, v.a.path(s.File), vfs.SequentialReadsOption)
-	if !missing(err) {
-		return f, size, s, err
+// that others use.
+func (v *verifier) open(s SegmentInfo) (f vfs.File, size int64, now SegmentInfo, err error) {
+	h, err := v.a.reach(s.Table, s.FirstRow, func(fs *files, h *handle) error {
+		f, size, err = fs.find(h.info, vfs.SequentialReadsOption)
+		return err
+	})
+	if err != nil {
+		return nil, 0, s, err
 	}
-	h, herr := v.a.acquire(s.Table, s.FirstRow)
-	if herr != nil {
-		return nil, 0, s, herr
-	}
-	defer v.a.files.release(h)
-	f, size, err = openRead(v.a.fs, v.a.path(h.info.File), vfs.SequentialReadsOption)
-	return f, size, h.info, err
+	return f, size, h.info, nil
 }
 
 func (v *verifier) file(ctx context.Context, f vfs.File, size int64, s SegmentInfo) error {
