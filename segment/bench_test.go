@@ -26,6 +26,12 @@ import (
 // realSegment is a segment of real rows, under a policy, in a file.
 func realSegment(tb testing.TB, table string, p codec.Policy) (*os.File, []byte) {
 	tb.Helper()
+	return repeatedSegment(tb, table, p, 1)
+}
+
+// repeatedSegment is realSegment with all rows several times over.
+func repeatedSegment(tb testing.TB, table string, p codec.Policy, times int) (*os.File, []byte) {
+	tb.Helper()
 	file := "eth/bench-mainnet.rlps"
 	if table == "blocks" {
 		file = "eth/early-headers.rlps"
@@ -43,12 +49,14 @@ func realSegment(tb testing.TB, table string, p codec.Policy) (*os.File, []byte)
 		tb.Fatal(err)
 	}
 	defer w.Abort()
-	for row, err := range m.Scan(table, spec.FirstRow) {
-		if err == nil {
-			err = w.Append(row)
-		}
-		if err != nil {
-			tb.Fatal(err)
+	for range times {
+		for row, err := range m.Scan(table, spec.FirstRow) {
+			if err == nil {
+				err = w.Append(row)
+			}
+			if err != nil {
+				tb.Fatal(err)
+			}
 		}
 	}
 	if _, err := w.Finish(); err != nil {
@@ -215,7 +223,7 @@ func BenchmarkVerify(b *testing.B) {
 	for _, table := range benchTables {
 		for _, name := range codec.Profiles() {
 			b.Run(table+"/"+name, func(b *testing.B) {
-				f, seg := realSegment(b, table, profile(b, name))
+				f, seg := repeatedSegment(b, table, profile(b, name), 16) // 20 to 75 MB
 				b.SetBytes(int64(len(seg)))
 				buf := make([]byte, 1<<20)
 				var ours, theirs time.Duration

@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/segstore/segstore/codec"
@@ -115,13 +116,7 @@ func frameSize(first uint64, rows int, lens []uint32) int {
 	return n
 }
 
-func uvarintSize(v uint64) int {
-	n := 1
-	for ; v >= 0x80; v >>= 7 {
-		n++
-	}
-	return n
-}
+func uvarintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
 // frameHash is the checksum of a frame: xxh64 over ID, the frame before its
 // checksum, and the checksum of each block that is there.

@@ -188,7 +188,7 @@ func (r *Reader) openDictionaries() error {
 		case e.Section == SectionDictionary && errors.Is(e.Err, ErrVersion):
 			first = e.Err
 		case first == nil || e.Section == SectionDictionary && !errors.Is(first, ErrVersion):
-			first = e
+			first = understoodElsewhere(e)
 		}
 	})
 	r.dir.dictionaries = f.dictionaries
@@ -246,8 +246,15 @@ func (r *Reader) Trials() string { return r.dir.trials }
 // Metadata returns the value of a metadata key, or nil; it must not be changed.
 func (r *Reader) Metadata() map[string][]byte { return r.dir.metadata }
 
-// Policy returns the policy that the segment was written under.
-func (r *Reader) Policy() (codec.Policy, error) { return codec.ParsePolicy(r.dir.policy) }
+// Policy returns the policy that the segment was written under. ErrVersion where its
+// text is not understood: rows can be read all the same.
+func (r *Reader) Policy() (codec.Policy, error) {
+	p, err := codec.ParsePolicy(r.dir.policy)
+	if err != nil {
+		err = fmt.Errorf("%w: policy: %w", ErrVersion, err)
+	}
+	return p, err
+}
 
 // scratch is the memory of one row read or scan. It goes back to the pool.
 type scratch struct {

@@ -179,7 +179,11 @@ func (rep *Report) trials() string {
 	for _, d := range rep.Dictionaries {
 		fmt.Fprintf(&b, "column:%s block %d: %s\n", d.Column, d.Block, d.Reason)
 		for _, t := range d.Trials {
-			fmt.Fprintf(&b, "\t%s\n", t)
+			fmt.Fprintf(&b, "\t%s of %d bytes: %d held-out bytes stored as %d, without it %d", t.Kind, t.DictBytes, t.SampleBytes, t.With, t.Without)
+			if t.Error != "" {
+				fmt.Fprintf(&b, "; %s", t.Error)
+			}
+			b.WriteByte('\n')
 		}
 	}
 	return b.String()

@@ -9,8 +9,8 @@ import (
 // in the order named; all columns where none is named. A row is valid until the
 // next step and must not be changed. On failure it yields (nil, err) once.
 //
-// It reads ahead up to 256 KiB (or one chunk, if larger) and decodes each chunk
-// once. It does not fill the cache.
+// It decodes each chunk once, and reads ahead: little at first, later up to 256
+// KiB or one chunk. It does not fill the cache.
 func (r *Reader) Rows(from uint64, columns ...string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		s, err := r.scan(from, columns)
@@ -64,9 +64,13 @@ type scanner struct {
 
 	off    int64 // in the file, of buffer
 	buffer []byte
+	end    int // one past the last chunk that buffer holds
 }
 
-const readAhead = 256 << 10 // stays in a core's cache until it is decoded
+const (
+	firstSpan = 32 << 10  // a short range should not read much more than it needs
+	spanBytes = 256 << 10 // stays in a core's cache until it is decoded
+)
 
 func (r *Reader) scan(from uint64, names []string) (*scanner, error) {
 	columns := r.column
@@ -106,16 +110,19 @@ func (s *scanner) next() bool {
 	if s.chunk++; s.chunk >= s.r.dir.chunks.len() {
 		return false
 	}
-	b, err := s.blocks()
+	err := s.load()
 	if err == nil {
-		err = s.decode(b)
+		err = s.decode()
 	}
 	s.first, s.rows = s.r.dir.chunks.first[s.chunk], s.r.dir.chunks.rows(s.chunk)
 	s.err = err
 	return err == nil
 }
 
-func (s *scanner) decode(b []byte) error {
+func (s *scanner) decode() error {
+	off, n := s.r.dir.chunks.place(s.chunk, s.from, s.to)
+	off -= s.off
+	b := s.buffer[off : off+int64(n)]
 	s.s.room = s.r.coder.room()
 	if s.took == nil {
 		return s.r.decodeColumns(s.s, s.chunk, s.columns, b, s.from)
@@ -130,30 +137,36 @@ func (s *scanner) decode(b []byte) error {
 	return nil
 }
 
-// blocks returns the blocks of the current chunk, reading ahead where the chunks
-// between hold little else.
-func (s *scanner) blocks() ([]byte, error) {
+// load sees to it that buffer holds the current chunk. It reads the chunks behind
+// too, as many as fit into a span and have little else between what is wanted of
+// them.
+func (s *scanner) load() error {
+	if s.chunk < s.end {
+		return nil
+	}
+	limit := spanBytes
+	if s.buffer == nil {
+		limit = firstSpan
+	}
 	t := s.r.dir.chunks
 	off, n := t.place(s.chunk, s.from, s.to)
-	if at := off - s.off; at >= 0 && at+int64(n) <= int64(len(s.buffer)) {
-		return s.buffer[at : at+int64(n)], nil
-	}
-	end := off + int64(n)
-	for i := s.chunk + 1; i < t.len(); i++ {
-		next, m := t.place(i, s.from, s.to)
-		if next+int64(m)-off > readAhead || next-end > int64(m) {
+	for s.end = s.chunk + 1; s.end < t.len(); s.end++ {
+		next, m := t.place(s.end, s.from, s.to)
+		gap := int(next-off) - n
+		if n+gap+m > limit || gap > m {
 			break
 		}
-		end = next + int64(m)
+		n += gap + m
 	}
-	s.s.buf = grow(s.s.buf, int(end-off))
+	s.s.buf = grow(s.s.buf, n)
 	s.buffer, s.off = s.s.buf, off
-	if end > off {
-		if err := readFull(s.r.r, s.buffer, off); err != nil {
-			return nil, s.r.inFile(err)
-		}
+	if n == 0 {
+		return nil
 	}
-	return s.buffer[:n], nil
+	if err := readFull(s.r.r, s.buffer, off); err != nil {
+		return s.r.inFile(err)
+	}
+	return nil
 }
 
 // yield yields the rows of the current chunk.

@@ -14,15 +14,23 @@ type window struct {
 	off  int64 // of b in the file
 	b    []byte
 	buf  []byte
+	read int64 // bytes so far
 }
 
 const windowBytes = 256 << 10 // small enough to stay in a core's cache while it is hashed
+
+// has reports whether n bytes at off are in the buffer.
+func (w *window) has(off int64, n int) bool {
+	i := off - w.off
+	return i >= 0 && i+int64(n) <= int64(len(w.b))
+}
 
 // at returns n bytes at off, fewer where the file ends. They are valid until the
 // next call. Where they are not in the buffer, as many as ahead are read.
 func (w *window) at(off int64, n, ahead int) ([]byte, error) {
 	n = int(min(int64(n), max(w.size-off, 0)))
-	if i := off - w.off; i >= 0 && i+int64(n) <= int64(len(w.b)) {
+	if w.has(off, n) {
+		i := off - w.off
 		return w.b[i : i+int64(n)], nil
 	}
 	want := int(min(int64(max(n, ahead)), w.size-off))
@@ -30,6 +38,7 @@ func (w *window) at(off int64, n, ahead int) ([]byte, error) {
 		w.buf = make([]byte, max(want, windowBytes))
 	}
 	w.b, w.off = w.buf[:want], off
+	w.read += int64(want)
 	if err := readFull(w.r, w.b, off); err != nil {
 		w.b = nil
 		return nil, err
@@ -72,22 +81,26 @@ func (f *frame) total() int64 {
 // for what is in between. yield returns false to stop.
 func (a *anatomy) walk(blocks int, flaw func(*Flaw) bool, yield func(piece) (bool, error)) error {
 	w := &window{r: a.r, size: a.size}
-	if a.directory != nil {
-		t := a.directory.chunks
-		for i := range t.len() {
-			p := piece{index: i, off: t.offset[i], frame: frame{first: t.first[i], rows: t.rows(i), lens: t.lengths(i), sum: t.sums[i]}}
-			p.frame.size = frameSize(p.frame.first, p.frame.rows, p.frame.lens)
-			var err error
-			if p.bytes, err = w.at(p.off, int(t.offset[i+1]-p.off), t.ahead(i, windowBytes)); err != nil {
-				return err
-			}
-			if more, err := yield(p); err != nil || !more {
-				return err
-			}
-		}
-		return nil
+	if a.directory == nil {
+		return a.search(w, blocks, flaw, yield)
 	}
-	return a.search(w, blocks, flaw, yield)
+	t := a.directory.chunks
+	for i := range t.len() {
+		p := piece{index: i, off: t.offset[i], frame: frame{first: t.first[i], rows: t.rows(i), lens: t.lengths(i), sum: t.sums[i]}}
+		p.frame.size = frameSize(p.frame.first, p.frame.rows, p.frame.lens)
+		n, ahead := int(t.offset[i+1]-p.off), 0
+		if !w.has(p.off, n) {
+			ahead = t.ahead(i, windowBytes)
+		}
+		var err error
+		if p.bytes, err = w.at(p.off, n, ahead); err != nil {
+			return err
+		}
+		if more, err := yield(p); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }
 
 // search walks chunks by their frames.
@@ -109,7 +122,7 @@ func (a *anatomy) search(w *window, blocks int, flaw func(*Flaw) bool, yield fun
 	}
 	index := 0
 	lens := make([]uint32, blocks)
-	patience := maxFalseFrames * (end - off) // bytes that may be read in vain
+	patience := maxFalseFrames * (end - off)
 	for off < end {
 		p, vain, err := a.pieceAt(w, off, end, lens, next)
 		if err != nil {
@@ -161,11 +174,11 @@ func (a *anatomy) search(w *window, blocks int, flaw func(*Flaw) bool, yield fun
 }
 
 // maxFalseFrames bounds a search in bytes made to look like frames: so many times
-// the bytes searched may be read for frames that turn out to be none.
+// the bytes searched may be read and parsed for frames that turn out to be none.
 const maxFalseFrames = 64
 
-// pieceAt returns the chunk at off, or nil where there is none whole, and about
-// how many bytes were read to know that: its frame's checksum must hold, which
+// pieceAt returns the chunk at off, or nil where there is none whole, and what it
+// took to know that, in bytes: its frame's checksum must hold, which
 // covers the checksums of the blocks, and its rows come after those before it.
 // The frame's lengths are in lens.
 func (a *anatomy) pieceAt(w *window, off, end int64, lens []uint32, next uint64) (p *piece, vain int64, err error) {
@@ -174,17 +187,16 @@ func (a *anatomy) pieceAt(w *window, off, end int64, lens []uint32, next uint64)
 		return nil, 0, err
 	}
 	f, err := decodeFrame(b, lens)
-	vain = int64(len(frameMagic) + len(lens))
+	vain = int64(len(frameMagic)+len(lens)) - w.read
 	if err != nil || f.first < next || f.total() > end-off || a.beyond(&f) {
-		return nil, vain, nil
+		return nil, vain + w.read, nil
 	}
 	p = &piece{off: off, frame: f}
-	vain += f.total()
 	if p.bytes, err = w.at(off, int(f.total()), windowBytes); err != nil {
 		return nil, 0, err
 	}
 	if p.sum(a.id()) != f.sum {
-		return nil, vain, nil
+		return nil, vain + w.read, nil
 	}
 	return p, 0, nil
 }
