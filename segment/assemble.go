@@ -121,15 +121,20 @@ func (a *assembler) flush() error {
 	if len(a.buf) == 0 {
 		return nil
 	}
-	a.sum.Write(a.buf)
+	err := a.write(a.buf)
+	a.buf = trim(a.buf)[:0]
+	return err
+}
+
+func (a *assembler) write(b []byte) error {
+	a.sum.Write(b)
 	began := time.Now()
-	n, err := a.w.Write(a.buf)
+	n, err := a.w.Write(b)
 	a.writing += time.Since(began)
 	a.written += int64(n)
-	if err == nil && n < len(a.buf) {
+	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
-	a.buf = trim(a.buf)[:0]
 	return err
 }
 
@@ -148,7 +153,10 @@ func (a *assembler) chunk(j *chunkJob) error {
 	}
 	sum := h.d.Sum64()
 	a.buf = le.AppendUint64(a.buf, sum)
-	a.buf = append(a.buf, j.out...)
+	giant := len(j.out) > maxKept // written from where it lies
+	if !giant {
+		a.buf = append(a.buf, j.out...)
+	}
 	a.dir.chunks.add(j.rows, j.lens, sum)
 	for i, t := range j.tally {
 		a.tally[i].add(t)
@@ -162,8 +170,13 @@ func (a *assembler) chunk(j *chunkJob) error {
 			k++
 		}
 	}
-	if len(a.buf) >= writeBytes {
-		return a.flush()
+	if giant || len(a.buf) >= writeBytes {
+		if err := a.flush(); err != nil {
+			return err
+		}
+	}
+	if giant {
+		return a.write(j.out)
 	}
 	return nil
 }

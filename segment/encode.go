@@ -83,18 +83,25 @@ func (j *chunkJob) reset(first uint64) {
 	j.first, j.rows, j.size, j.raw, j.err = first, 0, 0, 0, nil
 	for i := range j.values {
 		j.values[i].Reset()
-		if cap(j.values[i].Data) > maxKept {
-			j.values[i].Data = nil
-		}
 	}
-	j.out = trim(j.out)[:0]
+	j.out = j.out[:0]
 	clear(j.tally)
 	clear(j.sizes)
 	clear(j.column)
 	j.leaves = j.leaves[:0]
+}
+
+// trim gives large buffers back: the job waits for its next chunk, and a giant row
+// must not stay in the memory of each.
+func (j *chunkJob) trim() {
+	for i := range j.values {
+		if cap(j.values[i].Data) > maxKept {
+			j.values[i].Data = nil
+		}
+	}
+	j.out, j.in = trim(j.out), trim(j.in)
 	j.split.trim()
 	j.check.trim()
-	j.in = trim(j.in)
 }
 
 // append adds a copy of a row that fits the schema.
@@ -136,6 +143,9 @@ func (c *coder) encode(j *chunkJob) error {
 			stream += n
 			raw := joinStreams(j.split.block(b)[:0], streams[:n])
 			j.split.raw[b] = raw
+			if len(raw) > maxKept {
+				clear(streams[:n]) // they are in raw: a giant need not be in memory once more
+			}
 			streams = streams[n:]
 			if err := c.encodeBlock(j, i, b, raw); err != nil {
 				return err

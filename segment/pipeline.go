@@ -69,6 +69,7 @@ func (p *pipeline) finish(j *chunkJob) {
 	if err != nil {
 		p.fail(err)
 	}
+	j.trim()
 	p.free <- j
 }
 
