@@ -67,7 +67,7 @@ checksum first. In an archive --table and --segment name the file.`,
 	f.BoolVar(&o.stored, "stored", false, "as it is compressed")
 	f.StringVarP(&o.out, "out", "o", "-", "file to write; it must not exist")
 	a.segmentFlags(c, &o.table, &o.segment)
-	c.MarkFlagsMutuallyExclusive("block", "stream")
+	exclusive(c, "block", "stream")
 	required(c, "column", "chunk")
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -28,7 +29,8 @@ With -c it reads a list that any of the three has printed and answers for each l
   same file          the file has this checksum
   same content       a file of the same rows had it, that recompression replaced
   different          neither, or the file is not there
-Names in the list are taken from DIR, by default the current directory.`,
+A segment's file that is not there any more is asked for in the archive it was in, by
+the list, or in DIR.`,
 		example: "  segtool checksum chain >LIST\n  segtool recompress --level 19 chain\n  segtool checksum -c LIST",
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args: func(_ *cobra.Command, args []string) error {
@@ -42,7 +44,7 @@ Names in the list are taken from DIR, by default the current directory.`,
 		},
 		run: func(ctx context.Context, args []string) error {
 			if list != "" {
-				dir := "."
+				dir := ""
 				if len(args) == 1 {
 					dir = args[0]
 				}
@@ -156,7 +158,7 @@ func (a *app) sum(ctx context.Context, file string, sha bool) (s fileSum, err er
 }
 
 // checkList answers for each line of a list.
-func (a *app) checkList(ctx context.Context, path, dir string) error {
+func (a *app) checkList(ctx context.Context, path, dir string) (err error) {
 	in := io.Reader(a.input(ctx))
 	if path != "-" {
 		f, err := a.fs.Open(path)
@@ -166,43 +168,101 @@ func (a *app) checkList(ctx context.Context, path, dir string) error {
 		defer f.Close()
 		in = f
 	}
-	answers := []archive.Expectation{}
-	different, missing := 0, 0
-	for e, err := range archive.CheckList(ctx, a.fs, dir, in) {
-		if err != nil {
+	archives := archives{a: a, open: map[string]*archive.Archive{}}
+	defer func() { err = errors.Join(err, archives.close()) }()
+	var ar *archive.Archive
+	if dir != "" {
+		if ar, err = archives.get(dir); err != nil {
 			return err
 		}
-		if e.Answer == archive.Different {
-			different++
+	}
+	answers := []archive.Expectation{}
+	different := false
+	for e, err := range archive.CheckList(ctx, a.fs, ar, in) {
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
+		if e.Answer == archive.Different && ar == nil {
+			if e, err = archives.ask(ctx, e); err != nil {
+				return err
+			}
+		}
+		different = different || e.Answer == archive.Different
 		answers = append(answers, e)
 		if !a.json {
-			a.printf("%s: %s\n", e.File, answer(e))
+			a.printf("%s: %s\n", e.Name, answer(e))
 		}
 	}
 	if a.json {
-		if err := a.printJSON(answers); err != nil {
-			return err
-		}
+		err = a.printJSON(answers)
 	}
 	switch {
+	case err != nil:
+		return err
 	case len(answers) == 0:
-		return &exitError{codeFailed, errors.New(path + ": no line is a checksum and a name")}
-	case different > 0:
+		return fmt.Errorf("%s: no line is a checksum and a name", path)
+	case different:
 		return &exitError{codeCorrupt, nil}
-	case missing > 0:
-		return missingf("%d files of %s: %w", missing, path, fs.ErrNotExist)
 	}
 	return nil
 }
 
+// archives are those that the names of a list lie in.
+type archives struct {
+	a    *app
+	open map[string]*archive.Archive
+}
+
+func (l *archives) get(dir string) (*archive.Archive, error) {
+	if ar := l.open[dir]; ar != nil {
+		return ar, nil
+	}
+	ar, err := l.a.openArchive(dir)
+	if err == nil {
+		l.open[dir] = ar
+	}
+	return ar, err
+}
+
+// ask asks the archive that a file of a list was in, by its path: recompression has
+// given the file another name.
+func (l *archives) ask(ctx context.Context, e archive.Expectation) (archive.Expectation, error) {
+	if _, err := l.a.fs.Stat(e.Name); !errors.Is(err, fs.ErrNotExist) {
+		return e, nil
+	}
+	ar, err := l.get(filepath.Dir(filepath.Dir(e.Name)))
+	if errors.Is(err, archive.ErrNotArchive) {
+		return e, nil
+	}
+	if err != nil {
+		return e, err
+	}
+	now, err := ar.Expect(ctx, e.Expected)
+	if err != nil || now.Answer == archive.Different {
+		return e, err
+	}
+	now.Name, now.Line = e.Name, e.Line
+	return now, nil
+}
+
+func (l *archives) close() (err error) {
+	for _, ar := range l.open {
+		err = errors.Join(err, ar.Close())
+	}
+	return err
+}
+
 // answer puts an answer in words.
 func answer(e archive.Expectation) string {
+	file := e.File
+	if e.Segment != nil {
+		file = e.Segment.File
+	}
 	switch e.Answer {
 	case archive.SameFile:
 		return "same file"
 	case archive.SameContent:
-		return "same content, recompressed since: now " + e.Checksum.String()
+		return "same content, recompressed since: now " + file
 	}
 	return "different: " + or(e.Reason, "another checksum")
 }

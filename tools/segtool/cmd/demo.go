@@ -45,7 +45,7 @@ the files given back. It works in a temporary directory and removes it.`,
 	f.StringVar(&o.from, "from", "", "format of the files: "+strings.Join(formats(), ", "))
 	f.StringVar(&o.columns, "columns", "", "jsonl: columns, as for import")
 	f.StringVar(&o.keep, "keep", "", "directory to make the archive in, and keep")
-	f.StringVar(&o.profile, "profile", codec.DefaultProfile, "policy of the import")
+	f.StringVar(&o.profile, "profile", "cold", "policy of the import: "+strings.Join(codec.Profiles(), ", "))
 	f.IntVar(&o.level, "level", 1, "level of zstd to recompress at")
 	f.StringVar(&o.bytes, "bytes", "12MB", "how much to make up")
 	f.Uint64Var(&o.seed, "seed", 1, "of what is made up")
@@ -87,7 +87,7 @@ func (a *app) demo(ctx context.Context, o demoFlags, paths []string) (err error)
 	if d.Import, err = a.importFiles(ctx, im, files, dir, archive.CreateOptions{Policy: policy, Context: ctx}); err != nil {
 		return err
 	}
-	steps := &steps{a: a, ctx: ctx, d: d, dir: dir, temp: temp, level: o.level}
+	steps := &steps{a: a, ctx: ctx, d: d, dir: dir, temp: temp, profile: o.profile, level: o.level}
 	if err := steps.run(o); err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func (a *app) demo(ctx context.Context, o demoFlags, paths []string) (err error)
 func (a *app) demoSource(ctx context.Context, o demoFlags, paths []string) (chain.Importer, []chain.File, error) {
 	if o.from == "" {
 		n, err := humanize.ParseBytes(o.bytes)
-		if err != nil || n < 1<<20 || n > 1<<40 {
-			return nil, nil, usagef("--bytes %q is not 1 MiB or more", o.bytes)
+		if err != nil || n < 100_000 || n > 1<<40 {
+			return nil, nil, usagef("--bytes %q is not 100 kB or more", o.bytes)
 		}
 		im, err := importer("rlps", importOptions{})
 		return im, []chain.File{synth.File("made-up.rlps", o.seed, synth.Limit{Bytes: n})}, err
@@ -121,6 +121,7 @@ type steps struct {
 	ctx       context.Context
 	d         *demonstration
 	dir, temp string
+	profile   string
 	level     int
 	n         int
 }
@@ -161,7 +162,7 @@ func (s *steps) run(o demoFlags) error {
 }
 
 func (s *steps) imported(from string) error {
-	s.step("Blocks become rows of columns", "import --from "+from+" FILE chain")
+	s.step("Blocks become rows of columns", "import --from "+from+" --profile "+s.profile+" FILE chain")
 	return s.say(func() { s.a.imported(s.d.Import, "chain") })
 }
 

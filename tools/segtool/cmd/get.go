@@ -2,10 +2,10 @@ package cmd
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/segstore/segstore/segment"
+	"github.com/segstore/segstore/segment/archive"
 	"github.com/spf13/cobra"
 )
 
@@ -78,11 +78,19 @@ func (a *app) get(r rows, table string, n uint64, column string, raw bool) error
 
 // oneValue reads one column of a row.
 func oneValue(r rows, n uint64, column string) (segment.Row, error) {
-	if n >= r.EndRow() { // a scan from there is empty, not an error
-		return nil, fmt.Errorf("%w: row %d, there are %d to %d", segment.ErrRange, n, r.FirstRow(), r.EndRow()-1)
+	var c interface {
+		Value(dst []byte, n uint64) ([]byte, error)
 	}
-	for row, err := range r.Rows(n, column) {
-		return row, err
+	var err error
+	switch r := r.(type) {
+	case *archive.Table:
+		c, err = r.Column(column)
+	case *segment.Reader:
+		c, err = r.Column(column)
 	}
-	return nil, fmt.Errorf("%w: row %d", segment.ErrRange, n)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.Value(nil, n)
+	return segment.Row{v}, err
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,67 +12,91 @@ import (
 // grid is a table of text. A head that starts with ">" makes its column flush
 // right.
 type grid struct {
-	heads []string
-	rows  [][]string
+	heads    []string
+	headNote string // a line below the heads
+	rows     []gridRow
+}
+
+// gridRow is cells, or a line of its own, or a rule.
+type gridRow struct {
+	cells []string
+	note  string
 }
 
 func newGrid(heads ...string) *grid { return &grid{heads: heads} }
 
-func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
+func (g *grid) add(cells ...string) { g.rows = append(g.rows, gridRow{cells: cells}) }
+
+// note adds a line that is not cut into columns.
+func (g *grid) note(text string) { g.rows = append(g.rows, gridRow{note: text}) }
 
 // rule adds a line, above a total.
-func (g *grid) rule() { g.rows = append(g.rows, nil) }
+func (g *grid) rule() { g.rows = append(g.rows, gridRow{}) }
 
-// print prints the grid, each line after indent.
+// print prints the grid, each line after indent. A column that nothing is in is
+// left out.
 func (g *grid) print(a *app, indent string) {
-	width := make([]int, len(g.heads))
 	heads := make([]string, len(g.heads))
 	for i, h := range g.heads {
 		heads[i] = strings.TrimPrefix(h, ">")
-		width[i] = utf8.RuneCountInString(heads[i])
 	}
-	for _, r := range g.rows {
-		for i, c := range r {
-			width[i] = max(width[i], utf8.RuneCountInString(c))
-		}
-	}
-	total := 0
-	for i, w := range width {
+	width := g.widths(heads)
+	total := -len(gap)
+	for _, w := range width {
 		if w > 0 {
-			total += w
-			if i > 0 {
-				total += 2
-			}
+			total += w + len(gap)
 		}
-	}
-	line := func(cells []string) {
-		var b strings.Builder
-		for i, c := range cells {
-			if width[i] == 0 {
-				continue // a column that nothing is in
-			}
-			if b.Len() > 0 {
-				b.WriteString("  ")
-			}
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
-			if strings.HasPrefix(g.heads[i], ">") {
-				b.WriteString(pad + c)
-			} else {
-				b.WriteString(c + pad)
-			}
-		}
-		a.printf("%s\n", strings.TrimRight(indent+b.String(), " "))
 	}
 	if strings.Join(heads, "") != "" {
-		line(heads)
+		a.printf("%s\n", g.line(indent, heads, width))
+	}
+	if g.headNote != "" {
+		a.printf("%s%s\n", indent, g.headNote)
 	}
 	for _, r := range g.rows {
-		if r == nil {
-			a.printf("%s%s\n", indent, strings.Repeat("─", total))
+		switch {
+		case r.note != "":
+			a.printf("%s%s\n", indent, r.note)
+		case r.cells == nil:
+			a.printf("%s%s\n", indent, strings.Repeat("─", max(total, 0)))
+		default:
+			a.printf("%s\n", g.line(indent, r.cells, width))
+		}
+	}
+}
+
+const gap = "  "
+
+func (g *grid) widths(heads []string) []int {
+	width := make([]int, len(heads))
+	for _, r := range g.rows {
+		for i, c := range r.cells {
+			if c != "" {
+				width[i] = max(width[i], utf8.RuneCountInString(c), utf8.RuneCountInString(heads[i]))
+			}
+		}
+	}
+	return width
+}
+
+func (g *grid) line(indent string, cells []string, width []int) string {
+	var b strings.Builder
+	b.WriteString(indent)
+	for i, c := range cells {
+		if width[i] == 0 {
 			continue
 		}
-		line(r)
+		if b.Len() > len(indent) {
+			b.WriteString(gap)
+		}
+		pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
+		if strings.HasPrefix(g.heads[i], ">") {
+			b.WriteString(pad + c)
+		} else {
+			b.WriteString(c + pad)
+		}
 	}
+	return strings.TrimRight(b.String(), " ")
 }
 
 // fields prints lines of a name and what it is.
@@ -96,12 +121,19 @@ func size[T integer](n T) string { return humanize.IBytes(uint64(max(n, 0))) }
 // exact shows a number of bytes both ways.
 func exact[T integer](n T) string { return count(n) + " B (" + size(n) + ")" }
 
-// percent shows part of whole: 61.3 %.
+// percent shows part of whole: 61.3 %; nothing where there is no whole.
 func percent(part, whole float64) string {
 	if whole == 0 {
 		return ""
 	}
-	return humanize.FormatFloat("#.#", 100*part/whole) + " %"
+	p := 100 * part / whole
+	if math.Abs(p) < 0.05 {
+		p = 0
+	}
+	if math.Abs(p) >= 1000 {
+		return humanize.FormatFloat("#,###.", p) + " %"
+	}
+	return humanize.FormatFloat("#.#", p) + " %"
 }
 
 // signed shows a difference: +1,234, -1,234, or 0.

@@ -96,7 +96,7 @@ func (a *app) segmentInfo(path string, r *segment.Reader) error {
 	return a.result(i, func() {
 		a.fields("segment", path,
 			"table", i.Table,
-			"rows", fmt.Sprintf("%s, from %s to %s", count(i.Rows), count(i.FirstRow), count(i.FirstRow+i.Rows-1)),
+			"rows", fmt.Sprintf("%s, number %s to %s", count(i.Rows), count(i.FirstRow), count(i.FirstRow+i.Rows-1)),
 			"chunks", count(i.Chunks),
 			"raw", exact(i.RawBytes),
 			"stored", exact(i.StoredBytes)+", "+percent(float64(i.StoredBytes), float64(i.RawBytes)),
@@ -215,19 +215,15 @@ func (a *app) segments(ctx context.Context, path string) ([]archive.SegmentInfo,
 
 // ls prints two lines a segment: a content root has 64 digits.
 func (a *app) ls(list []archive.SegmentInfo) {
-	g := newGrid("table", ">first row", ">rows", ">raw", ">stored", ">%", "checksum", ">replaced")
-	for _, s := range list {
-		replaced := ""
-		if n := len(s.Replaced); n > 0 {
-			replaced = count(n)
-		}
-		g.add(s.Table, count(s.FirstRow), count(s.Rows), size(s.RawBytes), size(s.StoredBytes), percent(float64(s.StoredBytes), float64(s.RawBytes)), s.Checksum.String(), replaced)
+	if len(list) == 0 {
+		a.printf("no segments\n")
+		return
 	}
-	g.print(a, "")
-	a.printf("\n")
-	g = newGrid("content root", "file")
+	g := newGrid("file", ">rows", ">raw", ">stored", ">% of raw")
 	for _, s := range list {
-		g.add(s.ContentRoot.String(), s.File)
+		g.add(s.File, count(s.Rows), size(s.RawBytes), size(s.StoredBytes), percent(float64(s.StoredBytes), float64(s.RawBytes)))
+		g.note("  " + s.Checksum.String() + "  " + s.ContentRoot.String())
 	}
+	g.headNote = "  checksum          content root"
 	g.print(a, "")
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"errors"
 	"iter"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,19 +32,6 @@ func (a *app) openArchive(dir string) (*archive.Archive, error) {
 // openFile opens a segment file.
 func (a *app) openFile(path string) (*archive.File, error) {
 	return archive.OpenFile(a.fs, path, segment.ReaderOptions{Name: path})
-}
-
-// logger returns a logger of what a user should know.
-func (a *app) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{
-		Level: slog.LevelInfo,
-		ReplaceAttr: func(groups []string, at slog.Attr) slog.Attr {
-			if len(groups) == 0 && at.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return at
-		},
-	}))
 }
 
 // rows is a table of an archive or a lone segment.
@@ -146,20 +132,4 @@ func (a *app) openSegment(path, table string, number int) (*segment.Reader, func
 		return nil, nil, errors.Join(err, ar.Close())
 	}
 	return r, func() error { release(); return ar.Close() }, nil
-}
-
-// required makes flags required.
-func required(c *cobra.Command, flags ...string) {
-	args := c.Args
-	c.Args = func(c *cobra.Command, list []string) error {
-		if err := args(c, list); err != nil {
-			return err
-		}
-		for _, f := range flags {
-			if !c.Flags().Changed(f) {
-				return usagef("--%s is needed", f)
-			}
-		}
-		return nil
-	}
 }

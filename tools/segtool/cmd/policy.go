@@ -19,7 +19,7 @@ func (p *policyFlags) add(c *cobra.Command) {
 	f.StringVar(&p.profile, "profile", "", "policy by name: "+strings.Join(codec.Profiles(), ", "))
 	f.StringVar(&p.file, "policy", "", "policy from a file; its text is what info prints")
 	f.StringVar(&p.encoding, "encoding", "", "encoding of the columns of bytes, such as plain")
-	c.MarkFlagsMutuallyExclusive("profile", "policy")
+	exclusive(c, "profile", "policy")
 	complete(c, "profile", codec.Profiles()...)
 	var names []string
 	for _, e := range codec.Encodings() {
@@ -27,12 +27,6 @@ func (p *policyFlags) add(c *cobra.Command) {
 		names = append(names, name)
 	}
 	complete(c, "encoding", names...)
-}
-
-// complete makes the shell offer values for a flag.
-func complete(c *cobra.Command, flag string, values ...string) {
-	// It fails only where the flag is not there or has its values already.
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // policy returns the policy asked for, without the encoding; the zero policy where

@@ -66,7 +66,7 @@ benchstat.`,
 	f.StringSliceVar(&o.tables, "table", nil, "tables of an archive (default all)")
 	f.StringVar(&o.format, "format", "text", "text or bench")
 	complete(c, "format", "text", "bench")
-	c.MarkFlagsMutuallyExclusive("out", "dry-run")
+	exclusive(c, "out", "dry-run")
 	return c
 }
 

@@ -42,7 +42,7 @@ type recoveredFile struct {
 	segment.Info
 }
 
-func (a *app) recover(ctx context.Context, path, out string) (err error) {
+func (a *app) recover(ctx context.Context, path, out string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -67,16 +67,12 @@ func (a *app) recover(ctx context.Context, path, out string) (err error) {
 	}
 	s := &salvage{a: a, ctx: ctx, d: d, dir: out}
 	s.result.Table = d.Table()
-	defer func() {
-		if err != nil {
-			s.abort()
-		}
-	}()
-	if err := s.run(); err != nil {
-		return err
+	err = s.run()
+	if err != nil || len(s.result.Segments) == 0 { // an empty directory is of no use
+		s.abort()
 	}
-	if len(s.result.Segments) == 0 {
-		s.abort() // an empty directory is of no use
+	if err != nil {
+		return err
 	}
 	if err := a.result(s.result, func() { a.recovered(s.result, out) }); err != nil {
 		return err

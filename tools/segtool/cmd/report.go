@@ -2,24 +2,40 @@ package cmd
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/segstore/segstore/segment/archive"
+)
+
+// Tables below the first and columns below the second number of raw bytes are left
+// out of what they would tell nothing in.
+const (
+	detailedTable = 16 << 10
+	timedColumn   = 64 << 10
 )
 
 // report prints what recompressing changed.
 func (a *app) report(rep *archive.Report) {
 	for i := range rep.Tables {
 		t := &rep.Tables[i]
-		a.printf("%s: %s rows in %s\n", t.Table, count(t.Rows), plural(t.Segments, "segment"))
-		if t.Segments > 0 && t.Skipped == t.Segments {
-			a.printf("  nothing to change: %s stored already in this way\n\n", exact(t.StoredAfter))
+		a.printf("%s: %s in %s", t.Table, plural(t.Rows, "row"), plural(t.Segments, "segment"))
+		switch {
+		case t.Segments == 0:
+			a.printf("\n\n")
+			continue
+		case t.Skipped == t.Segments:
+			a.printf(", stored in this way already: %s\n\n", exact(t.StoredAfter))
+			continue
+		case t.Skipped > 0:
+			a.printf(", %s of them stored in this way already", count(t.Skipped))
+		}
+		if t.RawBytes < detailedTable {
+			a.printf(", %s B raw, stored %s → %s B: a small table, --json has the details\n\n", count(t.RawBytes), count(t.StoredBefore), count(t.StoredAfter))
 			continue
 		}
-		if t.Segments == 0 {
-			a.printf("\n")
-			continue
-		}
+		a.printf("\n")
 		a.sizes(t)
 		a.codecs(t)
 		a.times(t, rep.Runs)
@@ -40,7 +56,9 @@ func (a *app) sizes(t *archive.TableReport) {
 		g.add(name, rawText, count(before), count(after), signed(after-before), change(before, after), percent(float64(after), float64(raw)))
 	}
 	for _, c := range t.Columns {
-		add(c.Column, c.RawBytes, int64(c.StoredBefore), int64(c.StoredAfter))
+		if c.RawBytes > 0 {
+			add(c.Column, c.RawBytes, int64(c.StoredBefore), int64(c.StoredAfter))
+		}
 	}
 	if t.DictBefore+t.DictAfter > 0 {
 		add("(dictionaries)", 0, t.DictBefore, t.DictAfter)
@@ -57,7 +75,7 @@ func (a *app) codecs(t *archive.TableReport) {
 	g := newGrid("codec", "", ">blocks", ">kept raw", ">copied", ">dictionary")
 	for _, c := range t.Columns {
 		if c.Blocks == 0 {
-			g.add(c.Column, "nothing but empty values")
+			g.add(c.Column, "nothing but empty values or zeros")
 			continue
 		}
 		before, after := spec(c.CodecBefore, c.LevelBefore), spec(c.CodecAfter, c.LevelAfter)
@@ -77,29 +95,27 @@ func (a *app) codecs(t *archive.TableReport) {
 // times prints a line a column: time of the processors in the codec, with the
 // speed; with several runs a line each for encoding, decoding and training.
 func (a *app) times(t *archive.TableReport, runs int) {
-	a.printf("\n")
 	if runs > 1 {
 		a.spreads(t, runs)
 		return
 	}
 	g := newGrid("time of CPU", ">encode", ">", ">decode", ">", ">old decode", ">", ">training")
+	add := func(name string, encode, decode, source, train archive.Spread, bytes uint64) {
+		g.add(name,
+			spent(encode.Mean), rate(bytes, encode.Mean), spent(decode.Mean), rate(bytes, decode.Mean),
+			spent(source.Mean), rate(bytes, source.Mean), spent(train.Mean))
+	}
 	for _, c := range t.Columns {
-		if c.EncodedBytes == 0 && c.Train.Mean == 0 {
-			continue
+		if c.EncodedBytes >= timedColumn || c.Train.Mean > 0 {
+			add(c.Column, c.Encode, c.Decode, c.Source, c.Train, c.EncodedBytes)
 		}
-		g.add(c.Column,
-			seconds(c.Encode.Mean), rate(c.EncodedBytes, c.Encode.Mean),
-			seconds(c.Decode.Mean), rate(c.EncodedBytes, c.Decode.Mean),
-			seconds(c.Source.Mean), rate(c.EncodedBytes, c.Source.Mean),
-			spent(c.Train.Mean))
+	}
+	if len(g.rows) > 1 {
+		g.rule()
+		add(t.Table, t.Encode, t.Decode, t.Source, t.Train, t.EncodedBytes)
 	}
 	if len(g.rows) > 0 {
-		g.rule()
-		g.add(t.Table,
-			seconds(t.Encode.Mean), rate(t.EncodedBytes, t.Encode.Mean),
-			seconds(t.Decode.Mean), rate(t.EncodedBytes, t.Decode.Mean),
-			seconds(t.Source.Mean), rate(t.EncodedBytes, t.Source.Mean),
-			spent(t.Train.Mean))
+		a.printf("\n")
 		g.print(a, "  ")
 	}
 }
@@ -112,6 +128,9 @@ func (a *app) spreads(t *archive.TableReport, runs int) {
 		}
 	}
 	for _, c := range t.Columns {
+		if c.EncodedBytes < timedColumn && c.Train.Max == 0 {
+			continue
+		}
 		add(c.Column, "encode", c.Encode, c.EncodedBytes)
 		add(c.Column, "decode", c.Decode, c.EncodedBytes)
 		add(c.Column, "old decode", c.Source, c.EncodedBytes)
@@ -123,6 +142,7 @@ func (a *app) spreads(t *archive.TableReport, runs int) {
 	add(t.Table, "old decode", t.Source, t.EncodedBytes)
 	add(t.Table, "training", t.Train, 0)
 	add(t.Table, "clock", t.Wall, t.RawBytes)
+	a.printf("\n")
 	g.print(a, "  ")
 }
 
@@ -132,7 +152,7 @@ func (a *app) segmentSums(rep *archive.Report) {
 	if len(rep.Segments) == 0 {
 		return
 	}
-	a.printf("checksums of files, and content roots of rows\n")
+	a.printf("checksum of each file, and content root of its rows\n")
 	for i := range rep.Segments {
 		s := &rep.Segments[i]
 		a.printf("  %s %d-%d: ", s.Table, s.FirstRow, s.FirstRow+s.Rows-1)
@@ -163,8 +183,8 @@ func (a *app) total(rep *archive.Report) {
 		"raw", exact(t.RawBytes),
 		"stored", fmt.Sprintf("%s → %s B, %s B, %s", count(t.StoredBefore), count(t.StoredAfter), signed(t.StoredAfter-t.StoredBefore), or(change(t.StoredBefore, t.StoredAfter), "0 %")),
 		"of raw", percent(float64(t.StoredBefore), float64(t.RawBytes)) + " → " + percent(float64(t.StoredAfter), float64(t.RawBytes)),
-		"time of CPU", clock("encode", t.Encode.Mean, t.EncodedBytes) + ", " + clock("decode", t.Decode.Mean, t.EncodedBytes) + ", " + clock("old decode", t.Source.Mean, t.EncodedBytes),
-		"clock", clock("all", rep.WallNS, t.RawBytes) + ", of that " + clock("training", t.Train.Mean, 0) + ", " + clock("writing", t.Write.Mean, 0),
+		"time of CPU", list(clock("encode", t.Encode.Mean, t.EncodedBytes), clock("decode", t.Decode.Mean, t.EncodedBytes), clock("old decode", t.Source.Mean, t.EncodedBytes)),
+		"clock", list(clock("all", rep.WallNS, t.RawBytes), clock("training", t.Train.Mean, 0), clock("writing", t.Write.Mean, 0)),
 	}
 	if p := peakMemory(); p > 0 {
 		pairs = append(pairs, "peak memory", size(p))
@@ -176,7 +196,15 @@ func (a *app) total(rep *archive.Report) {
 	}
 }
 
+// list joins what is not empty.
+func list(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
 func clock(what string, d time.Duration, bytes uint64) string {
+	if d <= 0 {
+		return ""
+	}
 	s := what + " " + seconds(d)
 	if r := rate(bytes, d); r != "" {
 		s += " (" + r + ")"
@@ -198,7 +226,7 @@ func change(before, after int64) string {
 		return ""
 	}
 	s := percent(float64(after-before), float64(before))
-	if after > before {
+	if after > before && s != "0.0 %" {
 		s = "+" + s
 	}
 	return s

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
 	"github.com/spf13/cobra"
 )
@@ -56,7 +55,7 @@ func (a *app) stats(ctx context.Context, path string, tables []string) ([]archiv
 			return nil, err
 		}
 		defer f.Close()
-		return []archive.TableStats{fileStats(f.Reader)}, nil
+		return []archive.TableStats{archive.FileStats(f.Reader)}, nil
 	}
 	ar, err := a.openArchive(path)
 	if err != nil {
@@ -66,25 +65,8 @@ func (a *app) stats(ctx context.Context, path string, tables []string) ([]archiv
 	return list, errors.Join(err, ar.Close())
 }
 
-// fileStats returns what a lone segment takes, in the shape of an archive's table.
-func fileStats(r *segment.Reader) archive.TableStats {
-	i := r.Info()
-	t := archive.TableStats{Table: i.Table, Segments: 1, Rows: i.Rows, Chunks: i.Chunks, RawBytes: i.RawBytes, StoredBytes: i.StoredBytes, OtherBytes: i.StoredBytes}
-	for _, c := range r.Stats() {
-		s := archive.ColumnStats{Column: c.Column, RawBytes: c.RawBytes, StoredBytes: c.StoredBytes, Streams: c.Streams}
-		for _, b := range c.Blocks {
-			s.Blocks = append(s.Blocks, archive.BlockStats{
-				Streams: b.Streams, Codec: b.Codec, Segments: 1, RawBytes: b.RawBytes, StoredBytes: b.StoredBytes, Blocks: b.Blocks, KeptRaw: b.KeptRaw,
-			})
-		}
-		t.OtherBytes -= int64(c.StoredBytes)
-		t.Columns = append(t.Columns, s)
-	}
-	return t
-}
-
 func (a *app) tableStats(t archive.TableStats, streams bool) {
-	a.printf("%s: %s rows in %s, %s\n", t.Table, count(t.Rows), plural(t.Segments, "segment"), plural(t.Chunks, "chunk"))
+	a.printf("%s: %s in %s, %s\n", t.Table, plural(t.Rows, "row"), plural(t.Segments, "segment"), plural(t.Chunks, "chunk"))
 	g := newGrid("column", ">raw", ">stored", ">% of raw", "codec", ">blocks", ">kept raw")
 	for _, c := range t.Columns {
 		var codecs []string
@@ -104,7 +86,11 @@ func (a *app) tableStats(t archive.TableStats, streams bool) {
 			g.add("  "+s.Stream, count(s.RawBytes))
 		}
 	}
-	g.add("(everything else)", "", count(t.OtherBytes), percent(float64(t.OtherBytes), float64(t.RawBytes)))
+	if t.DictBytes > 0 {
+		g.add("(dictionaries)", "", count(t.DictBytes), percent(float64(t.DictBytes), float64(t.RawBytes)))
+	}
+	other := t.OtherBytes - t.DictBytes
+	g.add("(everything else)", "", count(other), percent(float64(other), float64(t.RawBytes)))
 	g.rule()
 	g.add(t.Table, count(t.RawBytes), count(t.StoredBytes), percent(float64(t.StoredBytes), float64(t.RawBytes)))
 	g.print(a, "  ")

@@ -60,11 +60,13 @@ func (r rowValues) MarshalJSON() ([]byte, error) {
 		case c.Kind == segment.Uint:
 			b = strconv.AppendUint(b, segment.ParseUint(v), 10)
 		case c.Format == textFormat && utf8.Valid(v):
-			s, err := json.Marshal(string(v))
-			if err != nil {
+			var text bytes.Buffer
+			e := json.NewEncoder(&text)
+			e.SetEscapeHTML(false)
+			if err := e.Encode(string(v)); err != nil {
 				return nil, err
 			}
-			b = append(b, s...)
+			b = append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
 		case c.Format == textFormat:
 			b = append(hex.AppendEncode(append(b, `{"hex":"`...), v), `"}`...)
 		default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"path/filepath"
 	"strings"
 
 	"github.com/segstore/segstore/segment"
@@ -25,9 +26,9 @@ and place, and the last lines say what it means and what to do.
 --quick reads no rows: only whether the files are there, and what they say of
 themselves. --content also decodes every block and computes the content root again.
 
---expect HEX asks what a checksum has to do with PATH (16 digits as checksum prints
-them, or 64 of a SHA-256, of one file): the same file, the same content that was
-recompressed since, or different, which is exit code 3.`,
+--expect HEX asks what a checksum (16 digits, or 64 of a SHA-256) has to do with PATH:
+the same file, the same content that was recompressed since, or different, which is
+exit code 3.`,
 		example: "  segtool verify chain\n  segtool verify --content --expect d50463dd92503d34 blocks.seg",
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args:    cobra.ExactArgs(1),
@@ -45,7 +46,7 @@ recompressed since, or different, which is exit code 3.`,
 	c.Flags().BoolVar(&o.quick, "quick", false, "read no rows")
 	c.Flags().BoolVar(&o.content, "content", false, "decode every row too")
 	c.Flags().StringVar(&o.expect, "expect", "", "a checksum that somebody has noted")
-	c.MarkFlagsMutuallyExclusive("quick", "content")
+	exclusive(c, "quick", "content")
 	return c
 }
 
@@ -142,16 +143,12 @@ func (a *app) expect(ctx context.Context, path string, dir bool, hex string) (ar
 	if !dir {
 		return archive.ExpectFile(ctx, a.fs, path, hex)
 	}
-	var sum segment.Checksum
-	if err := sum.UnmarshalText([]byte(hex)); err != nil {
-		return archive.Expectation{}, usagef("--expect %q: an archive is asked for 16 hex digits, the checksum of a segment", hex)
-	}
 	ar, err := a.openArchive(path)
 	if err != nil {
 		return archive.Expectation{}, err
 	}
 	defer ar.Close()
-	return ar.Expect(ctx, sum)
+	return ar.Expect(ctx, hex)
 }
 
 // judge says what the flaws mean and what to do next.
@@ -166,18 +163,29 @@ func (v *verdict) judge(dir bool) {
 	}
 	seen := map[chunk]bool{}
 	files := map[string]bool{}
+	next := func(file string) {
+		if files[file] {
+			return
+		}
+		files[file] = true
+		path := file
+		if dir {
+			path = filepath.Join(v.Path, filepath.FromSlash(file))
+		}
+		out := strings.TrimSuffix(filepath.Base(path), ".seg") + ".recovered"
+		v.Next = append(v.Next, "segtool recover "+quote(path)+" "+quote(out))
+	}
 	for _, f := range v.Flaws {
 		if k := (chunk{f.File, f.FirstRow}); f.Rows > 0 && !seen[k] {
 			seen[k] = true
 			v.Rows += f.Rows
 		}
-		if f.File != "" && !files[f.File] {
-			files[f.File] = true
-			v.Next = append(v.Next, "segtool recover "+quote(f.File)+" "+quote(strings.TrimSuffix(f.File, ".seg")+".recovered"))
+		switch {
+		case f.File != "":
+			next(f.File)
+		case !dir:
+			next(v.Path)
 		}
-	}
-	if !dir && len(v.Next) == 0 {
-		v.Next = []string{"segtool recover " + quote(v.Path) + " " + quote(strings.TrimSuffix(v.Path, ".seg")+".recovered")}
 	}
 }
 
