@@ -69,14 +69,9 @@ func repeatedSegment(tb testing.TB, table string, p codec.Policy, times int) (*o
 func recompressed(tb testing.TB, b []byte, o segment.RecompressOptions) (*os.File, []byte) {
 	tb.Helper()
 	var out bytes.Buffer
-	rep, err := segment.Recompress(context.Background(), &out, open(tb, b, segment.ReaderOptions{}), o)
-	if err != nil {
+	if _, err := segment.Recompress(context.Background(), &out, open(tb, b, segment.ReaderOptions{}), o); err != nil {
 		tb.Fatal(err)
 	}
-	for _, c := range rep.Columns {
-		tb.Logf("%s %-20s %9d raw %9d stored %s dict %d", rep.Table, c.Column, c.RawBytes, c.StoredAfter, c.CodecAfter, c.DictAfter)
-	}
-	tb.Logf("%s: %d of %d bytes, %.2f %%, train %v", rep.Table, rep.After.StoredBytes, rep.RawBytes, 100*float64(rep.After.StoredBytes)/float64(rep.RawBytes), rep.TrainNS)
 	path := filepath.Join(tb.TempDir(), "x.seg")
 	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
 		tb.Fatal(err)
