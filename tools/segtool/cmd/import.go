@@ -144,6 +144,17 @@ type importReport struct {
 func (a *app) importFiles(ctx context.Context, im chain.Importer, files []chain.File, dir string, o archive.CreateOptions) (rep importReport, err error) {
 	p := a.progress(ctx, "import")
 	defer p.end()
+	sealing, table := false, ""
+	o.Progress = func(s archive.Progress) {
+		if !sealing {
+			return // a segment of many: the bar of the import goes on
+		}
+		if s.Table != table {
+			table = s.Table
+			p.next(table, inRows)
+		}
+		p.set(int64(s.Rows), int64(s.SegmentRows))
+	}
 	b, err := archive.Create(a.fs, dir, o)
 	if err != nil {
 		return rep, err
@@ -159,6 +170,7 @@ func (a *app) importFiles(ctx context.Context, im chain.Importer, files []chain.
 	if err = ctx.Err(); err != nil {
 		return rep, err
 	}
+	sealing = true
 	rep.Archive, err = b.Finish(ctx)
 	return rep, err
 }

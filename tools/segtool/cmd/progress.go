@@ -12,34 +12,59 @@ import (
 // progress shows on a terminal how far a job has come, once it has taken a
 // second. A nil progress shows nothing. For one goroutine.
 type progress struct {
-	bars  *mpb.Progress
-	bar   *mpb.Bar
-	label string
+	bars *mpb.Progress
+	bar  *mpb.Bar
 }
 
 const progressDelay = time.Second
 
-// progress returns a progress bar with a label of what is done; call end in any case.
+// progress returns a progress bar of bytes with a label of what is done; call end in
+// any case.
 func (a *app) progress(ctx context.Context, label string) *progress {
 	if a.quiet || !isTerminal(a.stderr) {
 		return nil
 	}
 	shown := make(chan any)
 	time.AfterFunc(progressDelay, func() { close(shown) })
-	p := &progress{label: label}
-	p.bars = mpb.NewWithContext(ctx, mpb.WithOutput(a.stderr), mpb.WithWidth(80), mpb.WithRenderDelay(shown))
+	p := &progress{bars: mpb.NewWithContext(ctx, mpb.WithOutput(a.stderr), mpb.WithWidth(80), mpb.WithRenderDelay(shown))}
+	p.next(label, inBytes)
+	return p
+}
+
+// unit is what a bar counts.
+type unit int
+
+const (
+	inBytes unit = iota
+	inRows
+)
+
+// next begins the next part of the job, with a bar of its own in place of the last.
+func (p *progress) next(label string, u unit) {
+	if p == nil {
+		return
+	}
+	counters := decor.CountersKibiByte("% .1f / % .1f", decor.WCSyncSpace)
+	speed := decor.AverageSpeed(decor.SizeB1024(0), "% .1f", decor.WC{W: 12})
+	if u == inRows {
+		counters = decor.CountersNoUnit("%d / %d rows", decor.WCSyncSpace)
+		speed = decor.AverageSpeed(0, "%.0f rows/s", decor.WC{W: 16})
+	}
+	if p.bar != nil {
+		p.bar.Abort(true)
+	}
+	// A bar made with no total does not end by itself when it is reached.
 	p.bar = p.bars.New(0, mpb.BarStyle().Lbound("").Filler("█").Tip("█").Padding("░").Rbound(""),
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(
-			decor.Any(func(decor.Statistics) string { return p.label }, decor.WC{W: 12, C: decor.DindentRight}),
-			decor.CountersKibiByte("% .1f / % .1f", decor.WCSyncSpace),
+			decor.Name(label, decor.WC{W: 12, C: decor.DindentRight}),
+			counters,
 			decor.Name("  ")),
 		mpb.AppendDecorators(
 			decor.NewPercentage("%3d"),
-			decor.AverageSpeed(decor.SizeB1024(0), "% .1f", decor.WC{W: 12}),
+			speed,
 			decor.AverageETA(decor.ET_STYLE_GO, decor.WC{W: 7}),
 		))
-	return p
 }
 
 // set tells how many of how many bytes are done; total is 0 or less where nobody
@@ -48,11 +73,7 @@ func (p *progress) set(done, total int64) {
 	if p == nil {
 		return
 	}
-	if total > 0 {
-		p.bar.SetTotal(max(total, done+1), false) // ends with end, not before
-	} else {
-		p.bar.SetTotal(done+1, false)
-	}
+	p.bar.SetTotal(max(total, done), false)
 	p.bar.SetCurrent(done)
 }
 
