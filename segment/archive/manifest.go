@@ -118,15 +118,24 @@ func (m *manifest) encode() ([]byte, error) {
 			}
 			add("\n        ", segmentJSON{s.FirstRow, s.Rows, s.File, s.RawBytes, s.StoredBytes, s.Checksum, s.ContentRoot, s.ID.String(), s.Replaced})
 		}
-		b = append(b, "]\n    }"...)
+		b = closed(b, len(t.segments), "\n      ]")
+		b = append(b, "\n    }"...)
 	}
-	b = append(b, "],\n"...)
+	b = append(closed(b, len(m.tables), "\n  ]"), ",\n"...)
 	sum := segment.Checksum(xxhash.Sum64(b))
 	b = append(append(append(b, manifestSum...), sum.String()...), manifestEnd...)
 	if err == nil && len(b) > maxManifestBytes {
 		err = fmt.Errorf("archive: manifest of %d bytes, at most %d", len(b), maxManifestBytes)
 	}
 	return b, err
+}
+
+// closed ends a list of n elements: on a line of its own, unless it is empty.
+func closed(b []byte, n int, end string) []byte {
+	if n == 0 {
+		end = "]"
+	}
+	return append(b, end...)
 }
 
 // decodeManifest reads what encode returns. The checksum comes first: where it

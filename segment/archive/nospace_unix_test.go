@@ -1,0 +1,7 @@
+//go:build unix
+
+package archive_test
+
+import "syscall"
+
+const errNoSpace = syscall.ENOSPC
