@@ -43,7 +43,7 @@ func TestBlock(t *testing.T) {
 			if !bytes.Contains(b[p.Offset:p.Offset+p.Length], stored) {
 				t.Fatalf("%v: stored bytes are not in the file there", p)
 			}
-			want := raw
+			var want []byte
 			if info.Codec.ID == codec.Zstd {
 				if want, err = z.DecodeAll(stored, nil); err != nil {
 					t.Fatalf("%v: %v", p, err)
