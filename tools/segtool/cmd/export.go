@@ -82,7 +82,7 @@ func (a *app) export(ctx context.Context, ex chain.Exporter, dir, out string, na
 	default:
 		dst = chain.DirOutput(out)
 	}
-	p := a.progress(ctx, "export")
+	p := a.progress("export")
 	defer p.end()
 	return ex.Export(ctx, v, dst, chain.ExportOptions{Sources: names, Progress: p.set})
 }

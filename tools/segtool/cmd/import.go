@@ -142,7 +142,7 @@ type importReport struct {
 
 // importFiles makes an archive of files.
 func (a *app) importFiles(ctx context.Context, im chain.Importer, files []chain.File, dir string, o archive.CreateOptions) (rep importReport, err error) {
-	p := a.progress(ctx, "import")
+	p := a.progress("import")
 	defer p.end()
 	sealing, table := false, ""
 	o.Progress = func(s archive.Progress) {

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"time"
 
 	"github.com/segstore/segstore/segment/archive"
@@ -20,13 +19,13 @@ const progressDelay = time.Second
 
 // progress returns a progress bar of bytes with a label of what is done; call end in
 // any case.
-func (a *app) progress(ctx context.Context, label string) *progress {
+func (a *app) progress(label string) *progress {
 	if a.quiet || !isTerminal(a.stderr) {
 		return nil
 	}
 	shown := make(chan any)
 	time.AfterFunc(progressDelay, func() { close(shown) })
-	p := &progress{bars: mpb.NewWithContext(ctx, mpb.WithOutput(a.stderr), mpb.WithWidth(80), mpb.WithRenderDelay(shown))}
+	p := &progress{bars: mpb.New(mpb.WithOutput(a.stderr), mpb.WithRenderDelay(shown))}
 	p.next(label, inBytes)
 	return p
 }
@@ -55,6 +54,7 @@ func (p *progress) next(label string, u unit) {
 	}
 	// A bar made with no total does not end by itself when it is reached.
 	p.bar = p.bars.New(0, mpb.BarStyle().Lbound("").Filler("█").Tip("█").Padding("░").Rbound(""),
+		mpb.BarWidth(30),
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(
 			decor.Name(label, decor.WC{W: 12, C: decor.DindentRight}),

@@ -108,7 +108,7 @@ func (a *app) recompress(ctx context.Context, path string, o recompressFlags, ro
 	if !dir && len(o.tables) > 0 {
 		return usagef("%s is one segment: --table is for archives", path)
 	}
-	p := a.progress(ctx, "recompress")
+	p := a.progress("recompress")
 	defer p.end()
 	var rep *archive.Report
 	if dir {

@@ -101,7 +101,7 @@ func (a *app) examine(ctx context.Context, path string, dir bool, depth segment.
 		Path: path, Flaws: []flawJSON{}, Verdict: "whole",
 		Depth: map[segment.Depth]string{segment.Structure: "quick", segment.Checksums: "checksums", segment.Content: "content"}[depth],
 	}
-	p := a.progress(ctx, "verify")
+	p := a.progress("verify")
 	defer p.end()
 	flaws, done, err := a.flaws(ctx, path, dir, depth, p)
 	if err != nil {
