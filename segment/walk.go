@@ -35,7 +35,7 @@ func (w *window) at(off int64, n, ahead int) ([]byte, error) {
 	}
 	want := int(min(int64(max(n, ahead)), w.size-off))
 	if cap(w.buf) > maxKept || cap(w.buf) < want {
-		w.buf = make([]byte, max(want, windowBytes))
+		w.buf = make([]byte, max(want, int(min(windowBytes, w.size))))
 	}
 	w.b, w.off = w.buf[:want], off
 	w.read += int64(want)
