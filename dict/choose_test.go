@@ -15,8 +15,8 @@ import (
 const gib = 1 << 30
 
 func TestChooseAdopts(t *testing.T) {
-	samples := records(rng(1), 400, 20)
-	o := ChooseOptions{Train: TrainOptions{MaxBytes: 32 << 10}, TotalBytes: gib, Copies: 2}
+	samples := records(rng(1), 160, 8)
+	o := ChooseOptions{Train: TrainOptions{MaxBytes: 8 << 10}, TotalBytes: gib, Copies: 2}
 	c, err := Choose(t.Context(), samples, o, storing(t, 1, 3))
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestChooseAdopts(t *testing.T) {
 	}
 	var best Trial
 	for _, trial := range c.Trials {
-		if trial.Error != "" || trial.Samples != 100 || trial.Without <= 0 || trial.With <= 0 || trial.With >= trial.Without {
+		if trial.Error != "" || trial.Samples != 40 || trial.Without <= 0 || trial.With <= 0 || trial.With >= trial.Without {
 			t.Errorf("trial %+v", trial)
 		}
 		perByte := float64(trial.Without-trial.With) / float64(trial.SampleBytes)
@@ -51,10 +51,10 @@ func TestChooseAdopts(t *testing.T) {
 // TestChooseCountsItsSize: the same samples take a large dictionary for much data, a small one for less, none for little;
 // and a second copy is counted.
 func TestChooseCountsItsSize(t *testing.T) {
-	samples := records(rng(1), 400, 20)
+	samples := records(rng(1), 160, 8)
 	last := math.MaxInt
 	for _, total := range []int64{1 << 36, 64 << 20, 1 << 20, 8 << 10} {
-		c, err := Choose(t.Context(), samples, ChooseOptions{TotalBytes: total}, storing(t, 1, 3))
+		c, err := Choose(t.Context(), samples, ChooseOptions{Train: TrainOptions{MaxBytes: 32 << 10}, TotalBytes: total}, storing(t, 1, 3))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestChooseDegenerate(t *testing.T) {
 
 // TestChooseHoldsOut: what a dictionary is judged by is not what it is made of.
 func TestChooseHoldsOut(t *testing.T) {
-	samples := records(rng(1), 200, 20)
+	samples := records(rng(1), 80, 8)
 	compress := storing(t, 1, 1)
 	for i := range samples {
 		samples[i] = append(bytes.Repeat([]byte{byte(i)}, 40), samples[i]...)
@@ -117,7 +117,7 @@ func TestChooseHoldsOut(t *testing.T) {
 		}
 	}
 	calls := 0
-	c, err := Choose(t.Context(), samples, ChooseOptions{TotalBytes: gib}, func(d *Dict, s []byte) (int, error) {
+	c, err := Choose(t.Context(), samples, ChooseOptions{Train: TrainOptions{MaxBytes: 8 << 10}, TotalBytes: gib}, func(d *Dict, s []byte) (int, error) {
 		calls++
 		if !bytes.Contains(content, s) || s[0]%4 != 3 {
 			t.Fatal("a trial on a sample that was trained on")
@@ -127,33 +127,33 @@ func TestChooseHoldsOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 50 * (1 + len(c.Trials)); calls != want {
+	if want := 20 * (1 + len(c.Trials)); calls != want {
 		t.Errorf("%d calls for %d trials, want %d", calls, len(c.Trials), want)
 	}
 
 	// Samples of noise that all occur twice in the training, and never in the rest: a gain on paper only.
-	noise := repeat(120, func(i int) []byte {
+	noise := repeat(80, func(i int) []byte {
 		if i%4 == 3 {
 			return randomBytes(rng(uint64(i)), 4096)
 		}
 		return randomBytes(rng(uint64(1000+i/8)), 4096)
 	})
-	if c, err = Choose(t.Context(), noise, ChooseOptions{TotalBytes: 1 << 40}, compress); err != nil || c.Dict != nil {
+	if c, err = Choose(t.Context(), noise, ChooseOptions{Train: TrainOptions{MaxBytes: 8 << 10}, TotalBytes: 1 << 40}, compress); err != nil || c.Dict != nil {
 		t.Errorf("noise: %v, %s", err, c.Reason)
 	}
 }
 
 // TestChooseLuck: one block of many that a dictionary happens to serve does not make it worth having.
 func TestChooseLuck(t *testing.T) {
-	samples := records(rng(1), 200, 20)
+	samples := records(rng(1), 80, 8)
 	calls := 0
 	lucky := func(d *Dict, s []byte) (int, error) {
-		if calls++; d != nil && calls%50 == 7 {
+		if calls++; d != nil && calls%20 == 7 {
 			return len(s) - 3000, nil
 		}
 		return len(s), nil
 	}
-	c, err := Choose(t.Context(), samples, ChooseOptions{TotalBytes: 1 << 40}, lucky)
+	c, err := Choose(t.Context(), samples, ChooseOptions{Train: TrainOptions{MaxBytes: 8 << 10}, TotalBytes: 1 << 40}, lucky)
 	if err != nil || c.Dict != nil || !strings.Contains(c.Reason, "luck") {
 		t.Errorf("%v: %v, %s", err, c.Dict, c.Reason)
 	}
@@ -163,13 +163,13 @@ func TestChooseLuck(t *testing.T) {
 		}
 		return len(s), nil
 	}
-	if c, err = Choose(t.Context(), samples, ChooseOptions{TotalBytes: 1 << 40}, small); err != nil || c.Dict != nil || !strings.Contains(c.Reason, "less than 8 B a block") {
+	if c, err = Choose(t.Context(), samples, ChooseOptions{Train: TrainOptions{MaxBytes: 8 << 10}, TotalBytes: 1 << 40}, small); err != nil || c.Dict != nil || !strings.Contains(c.Reason, "less than 8 B a block") {
 		t.Errorf("%v: %v, %s", err, c.Dict, c.Reason)
 	}
 }
 
 func TestChooseErrors(t *testing.T) {
-	samples := records(rng(1), 100, 10)
+	samples := records(rng(1), 60, 8)
 	compress := storing(t, 1, 1)
 	for _, o := range []ChooseOptions{
 		{Train: TrainOptions{MaxBytes: 5}}, {TotalBytes: -1}, {Copies: 3}, {Copies: -1},
@@ -206,20 +206,20 @@ func TestChooseErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
 	_, err = Choose(ctx, samples, ChooseOptions{}, func(d *Dict, s []byte) (int, error) {
-		if calls++; calls == 30 {
+		if calls++; calls == 20 {
 			cancel()
 		}
 		return compress(d, s)
 	})
-	if !errors.Is(err, context.Canceled) || calls != 30 {
-		t.Errorf("canceled at call 30: %v after %d", err, calls)
+	if !errors.Is(err, context.Canceled) || calls != 20 {
+		t.Errorf("canceled at call 20: %v after %d", err, calls)
 	}
 }
 
 // TestChooseFallsBack: where no entropy tables can be built, raw content is tried at each size, and the reason is kept.
 func TestChooseFallsBack(t *testing.T) {
-	samples := records(rng(1), 200, 20)
-	o := ChooseOptions{TotalBytes: gib, Train: TrainOptions{MaxBytes: 16 << 10}}.withDefaults(samples)
+	samples := records(rng(1), 80, 8)
+	o := ChooseOptions{TotalBytes: gib, Train: TrainOptions{MaxBytes: 8 << 10}}.withDefaults(samples)
 	training, test := split(samples, sampleBudget(o.Train.MaxBytes))
 	content, err := bestContent(training, o.Train)
 	if err != nil {
@@ -240,7 +240,7 @@ func TestChooseFallsBack(t *testing.T) {
 }
 
 func TestChooseIsDeterministic(t *testing.T) {
-	samples := records(rng(1), 300, 20)
+	samples := records(rng(1), 100, 8)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var want Choice
 	for i, procs := range []int{2, 1, 5} {
@@ -260,8 +260,8 @@ func TestChooseIsDeterministic(t *testing.T) {
 
 // TestChooseGiant: a giant among the held-out counts with its size, and costs no more than its first MiB.
 func TestChooseGiant(t *testing.T) {
-	samples := records(rng(1), 100, 20)
-	samples[51] = randomBytes(rng(2), 24<<20)
+	samples := records(rng(1), 100, 8)
+	samples[51] = make([]byte, 24<<20)
 	compress := storing(t, 1, 1)
 	c, err := Choose(t.Context(), samples, ChooseOptions{TotalBytes: 40 << 20}, func(d *Dict, s []byte) (int, error) {
 		if len(s) > maxTrialBytes {

@@ -143,7 +143,7 @@ func coders(d *Dict, level int) (*zstd.Encoder, *zstd.Decoder, error) {
 	}
 	dec, err := zstd.NewReader(nil, do...)
 	if err != nil {
-		enc.Close()
+		enc.Close() // wrote nothing
 		return nil, nil, err
 	}
 	return enc, dec, nil

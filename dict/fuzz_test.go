@@ -26,40 +26,77 @@ func FuzzNew(f *testing.F) {
 		}
 	}
 	f.Add([]byte("raw content, no magic"))
-	samples := [][]byte{nil, {0}, bytes.Repeat([]byte("the same words, "), 50), records(rng(5), 1, 5)[0], randomBytes(rng(6), 3000)}
+	samples := fuzzSamples()
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := Parse(b)
-		if err != nil {
-			if !errors.Is(err, ErrInvalid) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if !bytes.Equal(d.Bytes(), b) {
-			t.Fatal("a dictionary of other bytes")
-		}
 		for _, level := range []int{1, 3, 7} {
-			enc, dec, err := coders(d, level)
-			if err != nil {
-				t.Fatalf("New takes it, level %d does not: %v", level, err)
-			}
-			for i, s := range samples {
-				packed := enc.EncodeAll(s, nil)
-				back, err := dec.DecodeAll(packed, nil)
-				if err != nil || !bytes.Equal(back, s) {
-					t.Fatalf("level %d, sample %d: %d bytes for %d, %v", level, i, len(back), len(s), err)
-				}
-				if len(packed) > 20 { // a hostile frame with a hostile dictionary: anything but a panic
-					packed[len(packed)/2] ^= b[len(b)/2] | 1
-					if back, err = dec.DecodeAll(packed, nil); err == nil && len(back) > testWindow {
-						t.Fatalf("%d bytes decoded", len(back))
-					}
-				}
-			}
-			enc.Close()
-			dec.Close()
+			useDict(t, b, level, samples)
 		}
 	})
+}
+
+func fuzzSamples() [][]byte {
+	return [][]byte{nil, {0}, bytes.Repeat([]byte("the same words, "), 50), records(rng(5), 1, 5)[0], randomBytes(rng(6), 300)}
+}
+
+// useDict parses b, which may be anything, and if it is taken for a dictionary compresses and restores samples with it.
+func useDict(t *testing.T, b []byte, level int, samples [][]byte) (valid bool) {
+	d, err := Parse(b)
+	if err != nil {
+		if !errors.Is(err, ErrInvalid) {
+			t.Fatal(err)
+		}
+		return false
+	}
+	if !bytes.Equal(d.Bytes(), b) {
+		t.Fatal("a dictionary of other bytes")
+	}
+	enc, dec, err := coders(d, level)
+	if err != nil {
+		t.Fatalf("New takes it, level %d does not: %v", level, err)
+	}
+	defer enc.Close()
+	defer dec.Close()
+	for i, s := range samples {
+		packed := enc.EncodeAll(s, nil)
+		back, err := dec.DecodeAll(packed, nil)
+		if err != nil || !bytes.Equal(back, s) {
+			t.Fatalf("level %d, sample %d: %d bytes for %d, %v", level, i, len(back), len(s), err)
+		}
+		if len(packed) > 20 { // a broken frame with a hostile dictionary: anything but a panic
+			packed[len(packed)/2] ^= b[len(b)/2] | 1
+			if back, err = dec.DecodeAll(packed, nil); err == nil && len(back) > testWindow {
+				t.Fatalf("%d bytes decoded", len(back))
+			}
+		}
+	}
+	return true
+}
+
+// TestBrokenTables: every bit of the entropy tables of a good dictionary flipped, and random tables: an error, or usable.
+func TestBrokenTables(t *testing.T) {
+	good := mustTrain(t, records(rng(1), 60, 10), TrainOptions{MaxBytes: 2 << 10}).Bytes()
+	samples := fuzzSamples()
+	valid, step, random := 0, 1, 600
+	if testing.Short() {
+		step, random = 11, 50
+	}
+	for bit := 8 * 8; bit < 8*160; bit += step {
+		b := bytes.Clone(good)
+		b[bit/8] ^= 1 << (bit % 8)
+		if useDict(t, b, []int{1, 3, 7}[bit%3], samples) {
+			valid++
+		}
+	}
+	r := rng(7)
+	for i := range random {
+		b := append(bytes.Clone(good[:8]), randomBytes(r, 100+r.IntN(100))...)
+		b[8] = byte(r.IntN(80)) // the length of the literal table, most often refused as random
+		b = append(b, good...)
+		if useDict(t, b, []int{1, 3, 7}[i%3], samples) {
+			valid++
+		}
+	}
+	t.Logf("%d of the broken dictionaries are valid others", valid)
 }
 
 // FuzzTrain: any samples give a valid dictionary within its size, the same twice, or one of the two findings.

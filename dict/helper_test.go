@@ -137,11 +137,11 @@ func blocks(rows [][]byte, size int) [][]byte {
 func rng(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
 func randomBytes(r *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
+	b := make([]byte, 0, n+8)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, r.Uint64())
 	}
-	return b
+	return b[:n]
 }
 
 // records returns blocks of n receipt-like records each: fields that all share, a few addresses and topics seen again and

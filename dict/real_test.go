@@ -44,6 +44,9 @@ func halves(samples [][]byte) (training, test [][]byte) {
 
 // TestAgainstZstdTrain: on real columns, and samples neither has seen, ours is as good as what `zstd --train` makes.
 func TestAgainstZstdTrain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many seconds; not with -short")
+	}
 	tool := zstdTool(t)
 	for _, column := range realColumns(t) {
 		training, test := halves(column.samples)
@@ -92,7 +95,7 @@ func TestAgainstZstdTrain(t *testing.T) {
 // TestZstdToolDecodes: frames made with our dictionaries decode with the zstd command, of either kind.
 func TestZstdToolDecodes(t *testing.T) {
 	tool := zstdTool(t)
-	samples := records(rng(1), 200, 20)
+	samples := records(rng(1), 100, 8)
 	trained := mustTrain(t, samples, TrainOptions{MaxBytes: 16 << 10})
 	if trained.Kind() != Zstd {
 		t.Fatalf("trained %v: %s", trained, trained.Fallback())
@@ -119,7 +122,7 @@ func TestZstdToolDecodes(t *testing.T) {
 				if err := os.WriteFile(path, d.Bytes(), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				for i, s := range records(rng(2), 5, 1+20*level) {
+				for i, s := range records(rng(2), 3, 1+20*level) {
 					frame := filepath.Join(dir, fmt.Sprintf("%d.zst", i))
 					if err := os.WriteFile(frame, enc.EncodeAll(s, nil), 0o600); err != nil {
 						t.Fatal(err)
