@@ -10,7 +10,8 @@ import (
 
 // bench prints a report as lines that benchstat reads: one a column and run. An op
 // is the column's work in all segments: its old blocks decoded, the new ones encoded
-// and decoded again. MB/s is of raw bytes.
+// and decoded again. MB/s is of raw bytes. Columns and tables that are too small to
+// time are left out.
 func (a *app) bench(rep *archive.Report) error {
 	a.printf("goos: %s\ngoarch: %s\npkg: github.com/segstore/segstore/tools/segtool\nencoder: %s\n", runtime.GOOS, runtime.GOARCH, rep.Encoder)
 	for _, t := range rep.Tables {
@@ -24,9 +25,13 @@ func (a *app) bench(rep *archive.Report) error {
 					}
 				}
 				total.sum(l)
-				a.benchLine(t.Table, c.Column, l)
+				if l.raw >= timedColumn {
+					a.benchLine(t.Table, c.Column, l)
+				}
 			}
-			a.benchLine(t.Table, "", total)
+			if total.raw >= detailedTable {
+				a.benchLine(t.Table, "", total)
+			}
 		}
 	}
 	return a.stdout.err
@@ -64,9 +69,16 @@ func (a *app) benchLine(table, column string, l benchLine) {
 	if column != "" {
 		name += "/column=" + column
 	}
-	mbs := func(d time.Duration) float64 { return float64(l.raw) / 1e6 / max(d, 1).Seconds() }
-	a.printf("%s \t1\t%d ns/op\t%.2f MB/s\t%.2f encode-MB/s\t%.2f decode-MB/s\t%d raw-B\t%d stored-B\n",
-		name, op.Nanoseconds(), mbs(op), mbs(l.encode), mbs(l.decode), l.raw, l.stored)
+	a.printf("%s \t1\t%d ns/op", name, op.Nanoseconds())
+	speed := func(what string, d time.Duration) {
+		if d > 0 {
+			a.printf("\t%.2f %sMB/s", float64(l.raw)/1e6/d.Seconds(), what)
+		}
+	}
+	speed("", op)
+	speed("encode-", l.encode)
+	speed("decode-", l.decode)
+	a.printf("\t%d raw-B\t%d stored-B\n", l.raw, l.stored)
 }
 
 // runOf returns the report of one run of a segment.

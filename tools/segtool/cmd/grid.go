@@ -99,11 +99,13 @@ func (g *grid) line(indent string, cells []string, width []int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// fields prints lines of a name and what it is.
+// fields prints lines of a name and what it is, if anything.
 func (a *app) fields(pairs ...string) {
 	g := newGrid("", "")
 	for i := 0; i+1 < len(pairs); i += 2 {
-		g.add(pairs[i], pairs[i+1])
+		if pairs[i+1] != "" {
+			g.add(pairs[i], pairs[i+1])
+		}
 	}
 	g.print(a, "")
 }

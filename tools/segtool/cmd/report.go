@@ -120,30 +120,45 @@ func (a *app) times(t *archive.TableReport, runs int) {
 	}
 }
 
+// spreads prints the times of several runs.
 func (a *app) spreads(t *archive.TableReport, runs int) {
 	g := newGrid(fmt.Sprintf("time of %d runs", runs), "", ">mean", ">median", ">least", ">most", ">at median")
-	add := func(name, what string, s archive.Spread, bytes uint64) {
-		if s.Max > 0 {
-			g.add(name, what, seconds(s.Mean), seconds(s.Median), seconds(s.Min), seconds(s.Max), rate(bytes, s.Median))
-		}
-	}
+	timed := 0
 	for _, c := range t.Columns {
 		if c.EncodedBytes < timedColumn && c.Train.Max == 0 {
 			continue
 		}
-		add(c.Column, "encode", c.Encode, c.EncodedBytes)
-		add(c.Column, "decode", c.Decode, c.EncodedBytes)
-		add(c.Column, "old decode", c.Source, c.EncodedBytes)
-		add(c.Column, "training", c.Train, 0)
+		timed++
+		g.spread(c.Column, "encode", c.Encode, c.EncodedBytes)
+		g.spread(c.Column, "decode", c.Decode, c.EncodedBytes)
+		g.spread(c.Column, "old decode", c.Source, c.EncodedBytes)
+		g.spread(c.Column, "training", c.Train, 0)
 	}
-	g.rule()
-	add(t.Table, "encode", t.Encode, t.EncodedBytes)
-	add(t.Table, "decode", t.Decode, t.EncodedBytes)
-	add(t.Table, "old decode", t.Source, t.EncodedBytes)
-	add(t.Table, "training", t.Train, 0)
-	add(t.Table, "clock", t.Wall, t.RawBytes)
+	if timed > 0 {
+		g.rule()
+	}
+	g.spreadAll(t.Table, &t.Totals, timed != 1)
 	a.printf("\n")
 	g.print(a, "  ")
+}
+
+// spread adds a line of a time over several runs.
+func (g *grid) spread(name, what string, s archive.Spread, bytes uint64) {
+	if s.Max > 0 {
+		g.add(name, what, seconds(s.Mean), seconds(s.Median), seconds(s.Min), seconds(s.Max), rate(bytes, s.Median))
+	}
+}
+
+// spreadAll adds lines of sums; without those of the codec, where one column's say
+// the same, if not codec.
+func (g *grid) spreadAll(name string, t *archive.Totals, codec bool) {
+	if codec {
+		g.spread(name, "encode", t.Encode, t.EncodedBytes)
+		g.spread(name, "decode", t.Decode, t.EncodedBytes)
+		g.spread(name, "old decode", t.Source, t.EncodedBytes)
+		g.spread(name, "training", t.Train, 0)
+	}
+	g.spread(name, "clock", t.Wall, t.RawBytes)
 }
 
 // segmentSums prints checksum and content root of each segment, and what else is to
@@ -164,7 +179,11 @@ func (a *app) segmentSums(rep *archive.Report) {
 		default:
 			a.printf("%s → %s\n", known(s.Before.Checksum.String(), s.Before.Checksum != 0), s.After.Checksum)
 		}
-		a.printf("    %s, equal before and after\n", s.ContentRoot)
+		if rep.Estimated || s.Skipped {
+			a.printf("    %s\n", s.ContentRoot)
+		} else {
+			a.printf("    %s, equal before and after\n", s.ContentRoot)
+		}
 		for _, n := range s.Notes {
 			a.printf("    note: %s\n", n)
 		}
@@ -183,8 +202,17 @@ func (a *app) total(rep *archive.Report) {
 		"raw", exact(t.RawBytes),
 		"stored", fmt.Sprintf("%s → %s B, %s B, %s", count(t.StoredBefore), count(t.StoredAfter), signed(t.StoredAfter-t.StoredBefore), or(change(t.StoredBefore, t.StoredAfter), "0 %")),
 		"of raw", percent(float64(t.StoredBefore), float64(t.RawBytes)) + " → " + percent(float64(t.StoredAfter), float64(t.RawBytes)),
-		"time of CPU", list(clock("encode", t.Encode.Mean, t.EncodedBytes), clock("decode", t.Decode.Mean, t.EncodedBytes), clock("old decode", t.Source.Mean, t.EncodedBytes)),
-		"clock", list(clock("all", rep.WallNS, t.RawBytes), clock("training", t.Train.Mean, 0), clock("writing", t.Write.Mean, 0)),
+	}
+	if rep.Runs > 1 {
+		g := newGrid(fmt.Sprintf("time of %d runs", rep.Runs), "", ">mean", ">median", ">least", ">most", ">at median")
+		g.spreadAll("all tables", t, true)
+		g.print(a, "")
+		a.printf("\n")
+		pairs = append(pairs, "clock", seconds(rep.WallNS))
+	} else {
+		pairs = append(pairs,
+			"time of CPU", list(clock("encode", t.Encode.Mean, t.EncodedBytes), clock("decode", t.Decode.Mean, t.EncodedBytes), clock("old decode", t.Source.Mean, t.EncodedBytes)),
+			"clock", list(clock("all", rep.WallNS, t.RawBytes), clock("training", t.Train.Mean, 0), clock("writing", t.Write.Mean, 0)))
 	}
 	if p := peakMemory(); p > 0 {
 		pairs = append(pairs, "peak memory", size(p))
