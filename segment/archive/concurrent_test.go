@@ -255,6 +255,9 @@ func TestSystemThatRemovesNoOpenFile(t *testing.T) {
 
 // Row and Value allocate nothing once there is room.
 func TestRowAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
 	fs := vfs.NewMem()
 	small(t, fs, zstdPolicy)
 	for name, cache := range map[string]int64{"cached": 1 << 20, "decoded": -1} {

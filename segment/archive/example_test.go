@@ -9,45 +9,63 @@ import (
 	"github.com/segstore/segstore/segment/archive"
 )
 
-// The README shows this example; TestReadme holds them together.
 func Example() {
-	fs := vfs.NewMem() // on disk: vfs.Default
-	schema := segment.Schema{Columns: []segment.Column{
-		{Name: "number", Kind: segment.Uint},
-		{Name: "hash", Kind: segment.Fixed, Width: 32},
-		{Name: "body", Kind: segment.Bytes},
-	}}
-	b, err := archive.Create(fs, "/chain", archive.CreateOptions{})
-	check(err)
-	defer b.Abort() // no effect after Finish
-	check(b.Create(archive.TableSpec{Name: "blocks", Schema: schema}))
-	for n := range uint64(1000) {
-		row := segment.Row{segment.AppendUint(nil, n), make([]byte, 32), fmt.Appendf(nil, "block %d", n)}
-		check(b.Append("blocks", row)) // copies the row
-	}
-	_, err = b.Finish(context.Background()) // durable from here on
-	check(err)
-
-	a, err := archive.Open(fs, "/chain", archive.Options{ReadOnly: true})
-	check(err)
-	defer a.Close()
-	blocks, err := a.Table("blocks")
-	check(err)
-	row, err := blocks.Row(nil, 42) // one row, by number
-	check(err)
-	fmt.Printf("%s\n", row[2])
-	for row, err := range blocks.Rows(998, "number", "body") { // a range, two columns
-		check(err)
-		fmt.Printf("%d %s\n", segment.ParseUint(row[0]), row[1])
-	}
-	// Output:
-	// block 42
-	// 998 block 998
-	// 999 block 999
-}
-
-func check(err error) {
+	fs := vfs.NewMem() // vfs.Default for the disk
+	ctx := context.Background()
+	b, err := archive.Create(fs, "/library", archive.CreateOptions{})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
+	defer b.Abort() // no effect after Finish
+	err = b.Create(archive.TableSpec{Name: "books", FirstRow: 1, Schema: segment.Schema{Columns: []segment.Column{
+		{Name: "year", Kind: segment.Uint},
+		{Name: "title", Kind: segment.Bytes},
+	}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, book := range []struct {
+		year  uint64
+		title string
+	}{{1851, "Moby-Dick"}, {1877, "Anna Karenina"}, {1913, "Swann's Way"}} {
+		if err := b.Append("books", segment.Row{segment.AppendUint(nil, book.year), []byte(book.title)}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	if _, err := b.Finish(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	a, err := archive.Open(fs, "/library", archive.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close()
+	before := a.Tables()[0]
+	level := 19
+	rep, err := a.Recompress(ctx, archive.RecompressOptions{RecompressOptions: segment.RecompressOptions{Level: &level}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	books, err := a.Table("books")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	row, err := books.Row(nil, 2)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s, %d; %d rows as before, codec %s\n", row[1], segment.ParseUint(row[0]), rep.Total.Rows, rep.Tables[0].Columns[1].CodecAfter)
+	fmt.Println(before.Rows == books.Info().Rows)
+	// Output:
+	// Anna Karenina, 1877; 3 rows as before, codec zstd:19
+	// true
 }
