@@ -8,11 +8,11 @@ import (
 // Trial is what one dictionary did for the samples that were held out of its training.
 type Trial struct {
 	Kind        Kind   `json:"kind"`
-	DictBytes   int    `json:"dict_bytes"`
+	DictBytes   int    `json:"dictionary_bytes"`
 	Samples     int    `json:"samples"`         // held-out samples compressed
 	SampleBytes int64  `json:"sample_bytes"`    // their size, uncompressed
-	Without     int64  `json:"without"`         // their stored bytes without a dictionary
-	With        int64  `json:"with"`            // and with this one
+	Without     int64  `json:"without_bytes"`   // their stored bytes without a dictionary
+	With        int64  `json:"with_bytes"`      // and with this one
 	Noise       int64  `json:"noise"`           // standard error of Without − With, in bytes
 	Estimate    int64  `json:"estimate"`        // bytes saved over TotalBytes, after all copies are paid; negative: lost
 	Error       string `json:"error,omitempty"` // why there is no result: the other numbers are then 0

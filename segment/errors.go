@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -78,6 +79,14 @@ type CorruptionError struct {
 
 // Error returns the place and the cause in one line.
 func (e *CorruptionError) Error() string { return e.Place.String() + ": " + e.Err.Error() }
+
+// MarshalJSON returns the place, and the cause as the member "error".
+func (e CorruptionError) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Place
+		Error string `json:"error"`
+	}{e.Place, e.Err.Error()})
+}
 
 // Unwrap returns ErrCorrupt and the cause.
 func (e *CorruptionError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }

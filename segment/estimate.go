@@ -34,31 +34,15 @@ func EstimateRecompress(ctx context.Context, src *Reader, o RecompressOptions, s
 		sampleBytes = defaultEstimate
 	}
 	e := &Estimate{Report: *newReport(src)}
-	p, err := o.policy(src)
-	if err != nil {
-		return nil, err
-	}
-	before, err := src.Policy()
-	if err != nil {
-		return nil, fmt.Errorf("segment: policy in the directory: %w", err)
-	}
-	chosen := src.dictionaries()
-	if o.Retrain || (len(o.Policy.Rules) > 0 || o.Encoding != "") && p.String() != before.String() {
-		if chosen, err = train(ctx, src, p, o.Encodings, &e.Report); err != nil {
-			return nil, err
-		}
-	}
-	f := front{table: src.dir.table, schema: src.dir.schema}
-	if f.layout, f.dictionaries, err = planLayout(f.schema, p, o.Encodings, chosen); err != nil {
-		return nil, err
-	}
-	a, err := newAssembler(io.Discard, f, src.footer.firstRow, p.String(), newCoderOptions(o.Encodings, 1, p.ChunkBytes))
+	workers := cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	o.Workers = 1
+	a, p, err := prepare(ctx, io.Discard, src, o, &e.Report)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
 	runs := src.spread(sampleBytes, p.ChunkBytes)
-	if p.ChunkBytes == before.ChunkBytes && sameStreams(src.dir.layout, f.layout) {
+	if keepsBounds(a, src, p) {
 		err = recodeRuns(ctx, a, src, runs)
 	} else {
 		err = rewriteRuns(ctx, a, src, p, &e.Report, runs)
@@ -68,7 +52,7 @@ func EstimateRecompress(ctx context.Context, src *Reader, o RecompressOptions, s
 	}
 	wall := time.Since(began)
 	e.finish(src, a, a.dir.info(&footer{firstRow: src.footer.firstRow}))
-	e.scale(src, a, runs, wall/time.Duration(cmp.Or(o.Workers, runtime.GOMAXPROCS(0))))
+	e.scale(src, a, runs, wall/time.Duration(workers))
 	return e, nil
 }
 

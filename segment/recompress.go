@@ -81,35 +81,12 @@ func Recompress(ctx context.Context, dst io.Writer, src *Reader, o RecompressOpt
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	p, err := o.policy(src)
-	if err != nil {
-		return nil, err
-	}
-	before, err := src.Policy()
-	if err != nil {
-		return nil, fmt.Errorf("segment: policy in the directory: %w", err)
-	}
 	rep := newReport(src)
-	chosen := src.dictionaries()
-	if o.Retrain || len(o.Policy.Rules) > 0 && o.Policy.String() != before.String() || o.Encoding != "" && p.String() != before.String() {
-		if chosen, err = train(ctx, src, p, o.Encodings, rep); err != nil {
-			return nil, err
-		}
-	}
-	f := front{table: src.dir.table, schema: src.dir.schema}
-	if f.layout, f.dictionaries, err = planLayout(f.schema, p, o.Encodings, chosen); err != nil {
-		return nil, err
-	}
-	a, err := newAssembler(dst, f, src.footer.firstRow, p.String(), newCoderOptions(o.Encodings, o.Workers, p.ChunkBytes))
+	a, p, err := prepare(ctx, dst, src, o, rep)
 	if err != nil {
 		return nil, err
 	}
-	a.dir.metadata = src.dir.metadata
-	a.dir.trials = src.dir.trials
-	if rep.trained {
-		a.dir.trials = rep.trials()
-	}
-	if p.ChunkBytes == before.ChunkBytes && sameStreams(src.dir.layout, f.layout) {
+	if keepsBounds(a, src, p) {
 		err = recode(ctx, a, src, o)
 	} else {
 		err = rewrite(ctx, a, src, p, o, rep)
@@ -124,6 +101,47 @@ func Recompress(ctx context.Context, dst io.Writer, src *Reader, o RecompressOpt
 	rep.finish(src, a, info)
 	rep.WallNS = time.Since(began)
 	return rep, nil
+}
+
+// prepare plans the new segment, trains dictionaries where that is wanted, and
+// starts to write it to dst.
+func prepare(ctx context.Context, dst io.Writer, src *Reader, o RecompressOptions, rep *Report) (*assembler, codec.Policy, error) {
+	p, err := o.policy(src)
+	if err != nil {
+		return nil, p, err
+	}
+	before, err := src.Policy()
+	if err != nil {
+		return nil, p, err
+	}
+	chosen := src.dictionaries()
+	other := len(o.Policy.Rules) > 0 && o.Policy.String() != before.String() || o.Encoding != "" && p.String() != before.String()
+	if other || o.Retrain {
+		if chosen, err = train(ctx, src, p, o.Encodings, rep); err != nil {
+			return nil, p, err
+		}
+	}
+	f := front{table: src.dir.table, schema: src.dir.schema}
+	if f.layout, f.dictionaries, err = planLayout(f.schema, p, o.Encodings, chosen); err != nil {
+		return nil, p, err
+	}
+	a, err := newAssembler(dst, f, src.footer.firstRow, p.String(), newCoderOptions(o.Encodings, o.Workers, p.ChunkBytes))
+	if err != nil {
+		return nil, p, err
+	}
+	a.dir.metadata = src.dir.metadata
+	a.dir.trials = src.dir.trials
+	if rep.trained {
+		a.dir.trials = rep.trials()
+	}
+	return a, p, nil
+}
+
+// keepsBounds reports whether a segment under policy p, with the layout of a, has
+// the chunks of src, and the same bytes in its blocks before compression.
+func keepsBounds(a *assembler, src *Reader, p codec.Policy) bool {
+	before, err := src.Policy()
+	return err == nil && p.ChunkBytes == before.ChunkBytes && sameStreams(src.dir.layout, a.dir.layout)
 }
 
 // sameStreams reports whether chunks of both layouts have the same streams in

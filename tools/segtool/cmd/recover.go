@@ -32,9 +32,9 @@ type recovered struct {
 	Table    string          `json:"table"`
 	Segments []recoveredFile `json:"segments"`
 	Rows     uint64          `json:"rows"`
-	Lost     []flawJSON      `json:"lost"`      // places that could not be read
+	Lost     []segment.Flaw  `json:"lost"`      // places that could not be read
 	LostRows uint64          `json:"lost_rows"` // that are known to be missing
-	Flaws    []flawJSON      `json:"flaws"`     // beside the rows
+	Flaws    []segment.Flaw  `json:"flaws"`     // beside the rows
 }
 
 type recoveredFile struct {
@@ -96,9 +96,9 @@ type salvage struct {
 }
 
 func (s *salvage) run() error {
-	s.result.Segments, s.result.Lost, s.result.Flaws = []recoveredFile{}, []flawJSON{}, []flawJSON{}
+	s.result.Segments, s.result.Lost, s.result.Flaws = []recoveredFile{}, []segment.Flaw{}, []segment.Flaw{}
 	for _, f := range s.d.Flaws() {
-		s.result.Flaws = append(s.result.Flaws, flawJSON{f.Place, f.Err.Error()})
+		s.result.Flaws = append(s.result.Flaws, f)
 		if f.Section == segment.SectionFile || f.Section == segment.SectionFooter {
 			s.lost(&f) // of the end: nothing says how many rows there were
 		}
@@ -119,7 +119,7 @@ func (s *salvage) run() error {
 }
 
 func (s *salvage) lost(f *segment.Flaw) {
-	s.result.Lost = append(s.result.Lost, flawJSON{f.Place, f.Err.Error()})
+	s.result.Lost = append(s.result.Lost, *f)
 	s.result.LostRows += f.Rows
 }
 

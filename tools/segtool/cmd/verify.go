@@ -54,17 +54,11 @@ exit code 3.`,
 type verdict struct {
 	Path    string               `json:"file"`
 	Depth   string               `json:"depth"`
-	Flaws   []flawJSON           `json:"flaws"`
+	Flaws   []segment.Flaw       `json:"flaws"`
 	Verdict string               `json:"verdict"` // "whole", "damaged"
 	Rows    uint64               `json:"damaged_rows"`
 	Next    []string             `json:"next,omitempty"` // commands
 	Expect  *archive.Expectation `json:"expect,omitempty"`
-}
-
-// flawJSON is a flaw with its cause, which as an error has no JSON.
-type flawJSON struct {
-	segment.Place
-	Error string `json:"error"`
 }
 
 func (a *app) verify(ctx context.Context, path string, depth segment.Depth, expect string) error {
@@ -98,7 +92,7 @@ func (a *app) verify(ctx context.Context, path string, depth segment.Depth, expe
 // examine verifies path; found is called for each flaw.
 func (a *app) examine(ctx context.Context, path string, dir bool, depth segment.Depth, found func(*segment.Flaw)) (verdict, error) {
 	v := verdict{
-		Path: path, Flaws: []flawJSON{}, Verdict: "whole",
+		Path: path, Flaws: []segment.Flaw{}, Verdict: "whole",
 		Depth: map[segment.Depth]string{segment.Structure: "quick", segment.Checksums: "checksums", segment.Content: "content"}[depth],
 	}
 	p := a.progress("verify")
@@ -111,7 +105,7 @@ func (a *app) examine(ctx context.Context, path string, dir bool, depth segment.
 		if err != nil {
 			return v, errors.Join(err, done())
 		}
-		v.Flaws = append(v.Flaws, flawJSON{f.Place, f.Err.Error()})
+		v.Flaws = append(v.Flaws, f)
 		if found != nil {
 			found(&f)
 		}
