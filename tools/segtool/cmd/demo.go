@@ -228,7 +228,7 @@ func (s *steps) flip(string) error {
 // show prints a verdict with the names of the demonstration.
 func (s *steps) show(v verdict) {
 	for _, f := range v.Flaws {
-		s.a.printf("%s\n", strings.ReplaceAll(f.Place.String()+": "+f.Error, s.dir, "chain"))
+		s.a.printf("%s\n", strings.ReplaceAll(f.Error(), s.dir, "chain"))
 	}
 	v.Path = "chain"
 	for i, n := range v.Next {
