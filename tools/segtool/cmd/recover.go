@@ -177,10 +177,10 @@ func (s *salvage) abort() {
 
 func (a *app) recovered(r recovered, out string) {
 	for _, f := range r.Flaws {
-		a.printf("flaw: %s: %s\n", f.Place, f.Error)
+		a.printf("flaw: %s\n", f.Error())
 	}
 	for _, f := range r.Lost {
-		a.printf("lost: %s: %s\n", f.Place, f.Error)
+		a.printf("lost: %s\n", f.Error())
 	}
 	g := newGrid("saved", "rows", ">count", ">stored")
 	for _, f := range r.Segments {
