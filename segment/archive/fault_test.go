@@ -295,3 +295,30 @@ func TestFaultsFiles(t *testing.T) {
 		})
 	}
 }
+
+// Where nobody knows whether a manifest is durable, nothing is changed any more
+// until the archive is opened anew; rows are read all the same.
+func TestUncertainManifest(t *testing.T) {
+	mem := vfs.NewMem()
+	tables := small(t, mem, s2Policy)
+	var renamed, failed atomic.Bool
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpRename && strings.HasSuffix(op.Path, "MANIFEST.json.tmp") {
+			renamed.Store(true)
+		}
+		if op.Kind == errorfs.OpFileSync && op.Path == "/chain" && renamed.Load() && !failed.Swap(true) {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}))
+	a := mustOpen(t, fs, "/chain", archive.Options{})
+	before := segments(t, a)
+	for i := range 2 {
+		if _, err := a.Recompress(context.Background(), under(t, zstdPolicy), nil); !errors.Is(err, errorfs.ErrInjected) {
+			t.Fatalf("recompress %d: %v", i, err)
+		}
+	}
+	wantRows(t, a, tables)
+	mustClose(t, a)
+	oldOrNew(t, mem, tables, before)
+}
