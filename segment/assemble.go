@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
@@ -61,6 +62,16 @@ func (c *Checksum) UnmarshalText(b []byte) error {
 
 // MarshalText returns the ID as 32 lower-case hex digits.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads 32 hex digits.
+func (id *ID) UnmarshalText(b []byte) error {
+	var v ID
+	if n, err := hex.Decode(v[:], b[:min(len(b), 2*len(v))]); err != nil || n != len(v) || len(b) != 2*len(v) {
+		return fmt.Errorf("segment: ID %q is not 32 hex digits", b)
+	}
+	*id = v
+	return nil
+}
 
 // assembler lays the sections of one segment one after another.
 type assembler struct {

@@ -74,8 +74,9 @@ func (o RecompressOptions) Settled(src *Reader) bool {
 // new checksum.
 //
 // Damage in src ends it with a *CorruptionError. After an error what dst has got
-// is no segment. Memory is a few chunks a worker, the directory, and up to 16 MiB
-// and the trainer's memory while dictionaries are trained.
+// is no segment. Memory is a few chunks a worker; an encoder a worker and codec (1 MiB
+// at the level fastest, 35 MiB at best); the directory; and up to 16 MiB and the
+// trainer's memory while dictionaries are trained.
 func Recompress(ctx context.Context, dst io.Writer, src *Reader, o RecompressOptions) (*Report, error) {
 	began := time.Now()
 	if o.Workers == 0 {
