@@ -182,50 +182,70 @@ func trim(b []byte) []byte {
 	return b
 }
 
+// openBlock checks a stored block and takes it apart; it may hold at most room
+// bytes before compression.
+func (c *coder) openBlock(b []byte, column, block int, first uint64, room int) (id codec.ID, n int, stored []byte, err error) {
+	if err := checkBlock(c.id, column, block, first, b); err != nil {
+		return 0, 0, nil, err
+	}
+	id, n, stored, err = parseBlock(b, min(c.limit, room))
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	if spec := c.columns[column].blocks[block].spec; id != codec.Raw && id != spec.ID {
+		return 0, 0, nil, fmt.Errorf("block is %s, its layout says %s", id, spec)
+	}
+	return id, n, stored, nil
+}
+
+// inflate appends the n bytes that stored decodes to.
+func (c *coder) inflate(dst, stored []byte, n, column, block int) ([]byte, error) {
+	if need := len(dst) + n; need > cap(dst) && n <= 1<<20 {
+		dst = append(make([]byte, 0, need+need/4+64), dst...)
+	}
+	return c.columns[column].blocks[block].codec.Decode(dst, stored, n)
+}
+
 // decodeBlock checks a stored block and appends what it holds to dst, at most room
 // bytes. An empty b is a block that is not stored.
 func (c *coder) decodeBlock(dst, b []byte, column, block int, first uint64, room int) ([]byte, error) {
 	if len(b) == 0 {
 		return dst, nil
 	}
-	if err := checkBlock(c.id, column, block, first, b); err != nil {
+	id, n, stored, err := c.openBlock(b, column, block, first, room)
+	switch {
+	case err != nil:
 		return dst, err
-	}
-	id, n, stored, err := parseBlock(b, min(c.limit, room))
-	if err != nil {
-		return dst, err
-	}
-	if id == codec.Raw {
+	case id == codec.Raw:
 		return append(dst, stored...), nil
 	}
-	bc := &c.columns[column].blocks[block]
-	if id != bc.spec.ID {
-		return dst, fmt.Errorf("block is %s, its layout says %s", id, bc.spec)
-	}
-	if need := len(dst) + n; need > cap(dst) && n <= 1<<20 {
-		dst = append(make([]byte, 0, need+need/4+64), dst...)
-	}
-	return bc.codec.Decode(dst, stored, n)
+	return c.inflate(dst, stored, n, column, block)
 }
 
 // decodeColumn decodes one column of a chunk from its blocks, which lie one after
-// another in b with the lengths lens. The values alias buf. room is what the
-// chunk's blocks may still decode to; what these do is taken off.
+// another in b with the lengths lens. The values alias buf, or b where a block is
+// raw. room is what the chunk's blocks may still decode to; what these do is taken
+// off.
 func (c *coder) decodeColumn(buf *columnBuf, column int, first uint64, rows int, b []byte, lens []uint32, room *int) (block int, err error) {
 	cc := &c.columns[column]
-	for len(buf.raw) < len(cc.blocks) {
-		buf.raw = append(buf.raw, nil)
-	}
 	buf.streams = buf.streams[:0]
 	for i := range cc.blocks {
-		n := int(lens[i])
-		buf.raw[i], err = c.decodeBlock(buf.raw[i][:0], b[:n], column, i, first, *room)
-		if err != nil {
-			return i, err
+		var raw []byte
+		if n := int(lens[i]); n > 0 {
+			id, size, stored, err := c.openBlock(b[:n:n], column, i, first, *room)
+			if err != nil {
+				return i, err
+			}
+			if raw = stored; id != codec.Raw {
+				if raw, err = c.inflate(buf.block(i)[:0], stored, size, column, i); err != nil {
+					return i, err
+				}
+				buf.raw[i] = raw
+			}
+			b = b[n:]
 		}
-		*room -= len(buf.raw[i])
-		b = b[n:]
-		buf.streams, err = splitStreams(buf.streams, buf.raw[i], cc.blocks[i].streams)
+		*room -= len(raw)
+		buf.streams, err = splitStreams(buf.streams, raw, cc.blocks[i].streams)
 		if err != nil {
 			return i, err
 		}

@@ -176,8 +176,13 @@ func (s *scanner) yield(yield func(Row, error) bool) bool {
 	s.skip = 0
 	if len(s.columns) == 1 { // no inner loop
 		v := &s.s.columns[s.columns[0]].values
-		for i := skip; i < s.rows; i++ {
-			row[0] = v.At(i)
+		data, start := v.Data, uint32(0)
+		if skip > 0 {
+			start = v.Ends[skip-1]
+		}
+		for _, end := range v.Ends[skip:] {
+			row[0] = data[start:end:end]
+			start = end
 			if !yield(row, nil) {
 				return false
 			}
