@@ -20,24 +20,24 @@
 //
 // Nothing is returned that its checksum does not vouch for. Damage is a
 // [CorruptionError] with its place, and makes the rows of its chunk unreadable, for
-// the columns that it is in, and no others. A file of a newer version is [ErrVersion], an
-// error of the io.ReaderAt is itself: neither is ever reported as damage, and none
-// as a row that is not there.
+// the columns that it is in, and no others. A file of a newer version is
+// [ErrVersion], an error of the io.ReaderAt is itself: neither is ever reported as
+// damage, and none as a row that is not there.
 //
 // The same rows under the same policy and dictionaries make the same bytes, on any
 // number of workers, by one version of the compressor. The content root
-// ([Info.ContentRoot]), a Merkle tree over the values, stays the same however the rows are
-// compressed: [Recompress] proves by it that nothing was lost.
+// (Info.ContentRoot), a Merkle tree over the values, stays the same however the
+// rows are compressed: [Recompress] compares every value with what was there.
 //
-// Any bytes may be given to NewReader, [Verify] and [Recover]. Memory and time are bounded by the
-// size of the file and the options; with MaxBlockBytes also what a small block may decode to.
+// Any bytes may be given to [NewReader], [Verify] and [Recover]. Memory and time are
+// bounded by the size of the file and the options; MaxBlockBytes bounds what a
+// small block may decode to.
 //
 // # Concurrency and lifetimes
 //
 // A [Reader], its columns and a [Cache] may be used by many goroutines; a [Writer]
-// and a [Damaged] by one. A Writer, and Recompress, encode on several goroutines of their
-// own, which end with Finish, Abort or the first error; iterators may read ahead on one, which ends
-// with the loop.
+// and a [Damaged] by one. A Writer and Recompress encode on several goroutines,
+// which end with Finish or Abort, and with the call. Nothing else starts any.
 //
 // [Writer.Append] copies the row. A row that an iterator yields is valid until the
 // next step and must not be changed; [Reader.Row] and [ColumnReader.Value] append
@@ -45,6 +45,6 @@
 //
 // # Compatibility
 //
-// From v0.1.0 on, every file that a release wrote can be read by all later ones. What an older
-// release cannot read it refuses with ErrVersion, by name.
+// From v0.1.0 on, every file that a release wrote can be read by all later ones.
+// What an older release cannot read it refuses with ErrVersion, by name.
 package segment
