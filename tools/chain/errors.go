@@ -14,6 +14,8 @@ var ErrTruncated = errors.New("the file ends here")
 
 var errIsDirectory = errors.New("is a directory")
 
+var errNotRegular = errors.New("is not a regular file: imports read a file twice")
+
 // InputError says where a source file is not what it should be.
 type InputError struct {
 	File   string // File.Name

@@ -27,18 +27,18 @@ func (f File) Base() string {
 	return b
 }
 
-// OSFile returns the file of the operating system at path. Size is known; a directory is an error.
+// OSFile returns the file of the operating system at path. Only a regular file can be read twice, as imports do: a
+// directory, a pipe or a device is an error.
 func OSFile(path string) (File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return File{}, err
 	}
-	f := File{Name: path, Size: -1, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
 	switch {
 	case info.IsDir():
 		return File{}, &os.PathError{Op: "import", Path: path, Err: errIsDirectory}
-	case info.Mode().IsRegular():
-		f.Size = info.Size()
+	case !info.Mode().IsRegular():
+		return File{}, &os.PathError{Op: "import", Path: path, Err: errNotRegular}
 	}
-	return f, nil
+	return File{Name: path, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(path) }}, nil
 }

@@ -6,10 +6,12 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // app is what every verb works with.
@@ -27,7 +29,7 @@ type app struct {
 // process.
 func Main(args []string, stdin, stdout, stderr *os.File) int {
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe is an error, and temporary files are removed
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
@@ -97,6 +99,24 @@ func (v verb) command() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return v.run(c.Context(), args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := noEmptyFlags(c.Flags()); err != nil {
+				return err
+			}
+			return v.run(c.Context(), args)
+		},
 	}
+}
+
+// noEmptyFlags refuses a flag that was given nothing: an unset variable of a shell
+// must not widen what a verb works on.
+func noEmptyFlags(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		switch text := f.Value.String(); {
+		case err != nil:
+		case f.Value.Type() == "string" && text == "", strings.HasPrefix(f.Value.Type(), "string") && (text == "[]" || text == `[""]`):
+			err = usagef("--%s is empty", f.Name)
+		}
+	})
+	return err
 }

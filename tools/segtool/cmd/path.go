@@ -21,6 +21,9 @@ func (a *app) isDir(path string) (bool, error) {
 	if !info.IsDir() && filepath.Base(path) == archive.ManifestName {
 		return false, usagef("%s is a part of the archive %s: name that", path, filepath.Dir(path))
 	}
+	if !info.IsDir() && !info.Mode().IsRegular() { // opening a pipe could wait for ever
+		return false, usagef("%s is neither a file nor a directory", path)
+	}
 	return info.IsDir(), nil
 }
 
