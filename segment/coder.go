@@ -170,7 +170,9 @@ func (b *columnBuf) trim() {
 	if cap(b.values.Data) > maxKept {
 		b.values.Data = nil
 	}
-	clear(b.streams[:cap(b.streams)])
+	for i, s := range b.streams[:cap(b.streams)] {
+		b.streams[:cap(b.streams)][i] = trim(s)
+	}
 }
 
 const maxKept = 4 << 20 // a buffer above this is not kept for the next chunk

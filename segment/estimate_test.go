@@ -14,6 +14,9 @@ import (
 // What is foretold comes true: exactly for the blocks where the sample is all
 // there is, and within a few percent where it is a part.
 func TestEstimateRecompress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs many rows for a part of them to foretell the rest")
+	}
 	b, _ := write(t, segment.WriterOptions{Policy: policy(t, "chunk 4096\n* group=column codec=zstd:1\n"), Workers: 1}, testRows(40_000, 1))
 	src := open(t, b, segment.ReaderOptions{})
 	nine := 9

@@ -15,6 +15,9 @@ import (
 //
 //	go test ./segment -run TestSizes -v
 func TestSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compresses all real rows three times over")
+	}
 	most := map[string][3]float64{ // transactions, receipts, headers
 		"hot":      {64, 14, 29},
 		"balanced": {62.0, 12.5, 27.0},
