@@ -170,9 +170,7 @@ func (b *columnBuf) trim() {
 	if cap(b.values.Data) > maxKept {
 		b.values.Data = nil
 	}
-	for i, s := range b.streams[:cap(b.streams)] {
-		b.streams[:cap(b.streams)][i] = trim(s)
-	}
+	clear(b.streams[:cap(b.streams)]) // small ones too: they may alias a large block
 }
 
 const maxKept = 4 << 20 // a buffer above this is not kept for the next chunk

@@ -100,7 +100,13 @@ func (j *chunkJob) trim() {
 		}
 	}
 	j.out, j.in = trim(j.out), trim(j.in)
+	streams := j.split.streams // these are Split's own, and alias nothing
+	j.split.streams = nil
 	j.split.trim()
+	for i := range streams {
+		streams[i] = trim(streams[i])
+	}
+	j.split.streams = streams
 	j.check.trim()
 }
 
