@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"path/filepath"
-	"strings"
 
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
@@ -55,9 +53,10 @@ type verdict struct {
 	Path    string               `json:"file"`
 	Depth   string               `json:"depth"`
 	Flaws   []segment.Flaw       `json:"flaws"`
-	Verdict string               `json:"verdict"` // "whole", "damaged"
-	Rows    uint64               `json:"damaged_rows"`
-	Next    []string             `json:"next,omitempty"` // commands
+	Verdict string               `json:"verdict"`              // "whole", "damaged"
+	Rows    uint64               `json:"damaged_rows"`         // distinct ones that flaws touch, or that are in files that do not open
+	Closed  []closedFile         `json:"unreadable,omitempty"` // files that do not open: none of their rows can be read
+	Next    []string             `json:"next,omitempty"`       // commands
 	Expect  *archive.Expectation `json:"expect,omitempty"`
 }
 
@@ -110,7 +109,9 @@ func (a *app) examine(ctx context.Context, path string, dir bool, depth segment.
 			found(&f)
 		}
 	}
-	v.judge(dir)
+	if err := a.judge(ctx, &v, dir); err != nil {
+		return v, errors.Join(err, done())
+	}
 	return v, done()
 }
 
@@ -143,81 +144,4 @@ func (a *app) expect(ctx context.Context, path string, dir bool, hex string) (ar
 	}
 	defer ar.Close()
 	return ar.Expect(ctx, hex)
-}
-
-// judge says what the flaws mean and what to do next.
-func (v *verdict) judge(dir bool) {
-	if len(v.Flaws) == 0 {
-		return
-	}
-	v.Verdict = "damaged"
-	type chunk struct {
-		file string
-		row  uint64
-	}
-	seen := map[chunk]bool{}
-	files := map[string]bool{}
-	next := func(file string) {
-		if files[file] {
-			return
-		}
-		files[file] = true
-		path := file
-		if dir {
-			path = filepath.Join(v.Path, filepath.FromSlash(file))
-		}
-		out := strings.TrimSuffix(filepath.Base(path), ".seg") + ".recovered"
-		v.Next = append(v.Next, "segtool recover "+quote(path)+" "+quote(out))
-	}
-	for _, f := range v.Flaws {
-		if k := (chunk{f.File, f.FirstRow}); f.Rows > 0 && !seen[k] {
-			seen[k] = true
-			v.Rows += f.Rows
-		}
-		switch {
-		case f.File != "":
-			next(f.File)
-		case !dir:
-			next(v.Path)
-		}
-	}
-}
-
-// quote makes a path one word of a shell where it is not.
-func quote(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("/._-+:,@%=~", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func (a *app) verdict(v verdict) {
-	how := map[string]string{
-		"quick":     "what its files say of themselves agrees; no row was read",
-		"checksums": "every byte has the checksum it should have",
-		"content":   "every byte has the checksum it should have, and the rows have the content root",
-	}[v.Depth]
-	if len(v.Flaws) == 0 {
-		a.printf("%s is whole: %s\n", v.Path, how)
-	} else {
-		noun := "flaws"
-		if len(v.Flaws) == 1 {
-			noun = "flaw"
-		}
-		a.printf("%s is damaged: %d %s", v.Path, len(v.Flaws), noun)
-		switch {
-		case v.Rows > 0:
-			a.printf(" in chunks of %s rows; all other rows can be read\n", count(v.Rows))
-		default:
-			a.printf("; no chunk of rows is touched\n")
-		}
-		for _, n := range v.Next {
-			a.printf("next: %s\n", n)
-		}
-	}
-	if v.Expect != nil {
-		a.printf("%s: %s\n", v.Expect.Expected, answer(*v.Expect))
-	}
 }
