@@ -14,7 +14,9 @@ import (
 // CheckList answers for every line of a list of checksums, as xxhsum, sha256sum
 // and their like print them: hex digits, two characters, name; or, in the style
 // of --tag, algorithm (name) = hex digits. Empty lines and those that begin with
-// # are skipped. A line that is none of these is an error, and the last.
+// # are skipped. A line that is none of these is an error, and the last. A file that
+// cannot be read is an error with the Name and Line of its Expectation, and the
+// rest follows.
 //
 // A name is looked for as it is, or, where a is not nil, among the archive's
 // segments: by table and rows, so that a list made before files were recompressed
@@ -30,12 +32,12 @@ func CheckList(ctx context.Context, fs vfs.FS, a *Archive, list io.Reader) iter.
 				continue
 			}
 			e, err := checkLine(ctx, fs, a, text)
-			if err != nil {
+			if err != nil && (e.Name == "" || ctx.Err() != nil) {
 				yield(Expectation{}, fmt.Errorf("line %d: %w", n, err))
 				return
 			}
 			e.Line = n
-			if !yield(e, nil) {
+			if !yield(e, err) {
 				return
 			}
 		}

@@ -16,8 +16,9 @@ type Answer string
 // The answers.
 const (
 	SameFile    Answer = "same_file"    // the file has this checksum
-	SameContent Answer = "same_content" // a file of the same rows had it, that recompression has replaced since
+	SameContent Answer = "same_content" // a file of the same rows had it, that recompression has replaced since, or it is the rows' content root
 	Different   Answer = "different"    // neither
+	Unknown     Answer = "unknown"      // neither, but a replaced file, whose SHA-256 nobody has noted, may have had it
 )
 
 // Expectation is the answer for one expected checksum.
@@ -27,16 +28,17 @@ type Expectation struct {
 	File     string           `json:"file,omitempty"`    // path of the file that has the content now
 	Checksum segment.Checksum `json:"checksum,omitzero"` // of that file: of the bytes that are there
 	Segment  *SegmentInfo     `json:"segment,omitempty"` // where the file belongs to an archive
-	Reason   string           `json:"reason,omitempty"`  // why Different
+	Reason   string           `json:"reason,omitempty"`  // why Different or Unknown
 	Name     string           `json:"name,omitempty"`    // in the list
 	Line     int              `json:"line,omitempty"`    // in the list, from 1
 }
 
-// Expect says what a checksum (16 hex digits: xxh64, 64: SHA-256) has to do with
-// the archive: which of its segment files has it, or had it before it was
-// recompressed. The file concerned is read: an answer other than Different says
-// that it is whole. A read-only archive is refreshed first. Replaced files are known by their xxh64 only. For a SHA-256
-// every file is read until one has it.
+// Expect says what a checksum (16 hex digits: xxh64, 64: SHA-256 or content root)
+// has to do with the archive: which of its segment files has it, or had it before
+// it was recompressed. The file concerned is read: SameFile and SameContent say
+// that it is whole. A read-only archive is refreshed first. Replaced files are known
+// by their xxh64 only. For a SHA-256 every file is read until one has it; one that
+// is missing is passed over.
 func (a *Archive) Expect(ctx context.Context, sum string) (Expectation, error) {
 	want, err := parseSum(sum)
 	if err != nil {
@@ -51,9 +53,20 @@ func (a *Archive) Expect(ctx context.Context, sum string) (Expectation, error) {
 	}
 	e := Expectation{Expected: want.text, Answer: Different, Reason: "no segment of the archive has this checksum, or had it before"}
 	if want.sha256 {
-		e.Reason = "no segment of the archive has this checksum; of replaced ones the SHA-256 is not known"
+		e.Reason = "no segment of the archive has this SHA-256 or content root"
 		for i := range all {
+			if all[i].ContentRoot.String() == want.text {
+				return expectSegment(ctx, a.fs, a.Path(all[i]), &all[i], want)
+			}
+		}
+		for i := range all {
+			if len(all[i].Replaced) > 0 {
+				e.Answer, e.Reason = Unknown, unknownSHA
+			}
 			got, _, err := SHA256(ctx, a.fs, a.Path(all[i]))
+			if missing(err) {
+				continue
+			}
 			if err != nil {
 				return e, err
 			}
@@ -73,6 +86,8 @@ func (a *Archive) Expect(ctx context.Context, sum string) (Expectation, error) {
 	return e, nil
 }
 
+const unknownSHA = "no segment has this SHA-256 or content root; of the files that were replaced it is not known"
+
 // had reports whether a replaced file had the checksum.
 func (s *SegmentInfo) had(sum segment.Checksum) bool {
 	for _, r := range s.Replaced {
@@ -83,9 +98,9 @@ func (s *SegmentInfo) had(sum segment.Checksum) bool {
 	return false
 }
 
-// ExpectFile says what a checksum (16 hex digits: xxh64, 64: SHA-256) has to do
-// with a file. SameContent needs an archive whose manifest names the file. A file
-// that is not there is Different.
+// ExpectFile says what a checksum (16 hex digits: xxh64, 64: SHA-256 or content
+// root) has to do with a file. A file that was replaced is known of only where an
+// archive's manifest names this one. A file that is not there is Different.
 func ExpectFile(ctx context.Context, fs vfs.FS, path, sum string) (Expectation, error) {
 	want, err := parseSum(sum)
 	if err != nil {
@@ -123,10 +138,41 @@ func expectSegment(ctx context.Context, fs vfs.FS, path string, s *SegmentInfo, 
 		e.Answer = SameFile
 	case s != nil && sum != s.Checksum:
 		e.Reason = fmt.Sprintf("the file is damaged: its checksum is %s, the manifest says %s", sum, s.Checksum)
-	case s != nil && !want.sha256 && s.had(want.xxh):
+	case s != nil && (!want.sha256 && s.had(want.xxh) || s.ContentRoot.String() == want.text):
 		e.Answer = SameContent
+	case s != nil && want.sha256 && len(s.Replaced) > 0:
+		e.Answer, e.Reason = Unknown, unknownSHA
+	case s == nil && want.sha256:
+		whole, err := hasRoot(ctx, fs, path, want.text)
+		if err != nil {
+			return e, err
+		}
+		if whole {
+			e.Answer = SameContent
+		} else {
+			e.Reason = "the checksum of the file is " + got
+		}
 	default:
 		e.Reason = "the checksum of the file is " + got
 	}
 	return e, nil
+}
+
+// hasRoot reports whether a file is a whole segment of that content root.
+func hasRoot(ctx context.Context, fs vfs.FS, path, root string) (bool, error) {
+	f, err := OpenFile(fs, path, segment.ReaderOptions{})
+	if errors.Is(err, segment.ErrCorrupt) || errors.Is(err, segment.ErrVersion) {
+		return false, nil // no segment, or none that can be read
+	}
+	if err != nil {
+		return false, err
+	}
+	same := f.Info().ContentRoot.String() == root
+	if err := f.Close(); err != nil || !same {
+		return false, err
+	}
+	for _, err := range VerifyFile(ctx, fs, path, segment.VerifyOptions{}) {
+		return false, err // a flaw, or the error
+	}
+	return true, nil
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -27,8 +29,11 @@ sha256sum does; of each segment's file where PATH is an archive; of stdin for "-
 
 With -c it reads a list that any of the three has printed and answers for each line:
   same file          the file has this checksum
-  same content       a file of the same rows had it, that recompression replaced
+  same content       a file of the same rows had it, that recompression replaced,
+                     or it is the content root of the file's rows
   different          neither, or the file is not there
+  unknown            neither, but the file replaced another whose SHA-256 is not known:
+                     exit code 4 where nothing is different
 A segment's file that is not there any more is asked for in the archive it was in, by
 the list, or in DIR.`,
 		example: "  segtool checksum chain >LIST\n  segtool recompress --level 19 chain\n  segtool checksum -c LIST",
@@ -158,10 +163,10 @@ func (a *app) sum(ctx context.Context, file string, sha bool) (s fileSum, err er
 }
 
 // checkList answers for each line of a list.
-func (a *app) checkList(ctx context.Context, path, dir string) (err error) {
+func (a *app) checkList(ctx context.Context, list, dir string) (err error) {
 	in := io.Reader(a.input(ctx))
-	if path != "-" {
-		f, err := a.fs.Open(path)
+	if list != "-" {
+		f, err := a.fs.Open(list)
 		if err != nil {
 			return err
 		}
@@ -177,17 +182,21 @@ func (a *app) checkList(ctx context.Context, path, dir string) (err error) {
 		}
 	}
 	answers := []archive.Expectation{}
-	different := false
+	var failed []error
+	has := map[archive.Answer]bool{}
 	for e, err := range archive.CheckList(ctx, a.fs, ar, in) {
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+		if err == nil && e.Answer == archive.Different && ar == nil {
+			e, err = archives.ask(ctx, e)
 		}
-		if e.Answer == archive.Different && ar == nil {
-			if e, err = archives.ask(ctx, e); err != nil {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", list, err)
+			if e.Name == "" || ctx.Err() != nil {
 				return err
 			}
+			failed = append(failed, err)
+			e.Answer, e.Reason = archive.Unknown, err.Error()
 		}
-		different = different || e.Answer == archive.Different
+		has[e.Answer] = true
 		answers = append(answers, e)
 		if !a.json {
 			a.printf("%s: %s\n", e.Name, answer(e))
@@ -200,9 +209,13 @@ func (a *app) checkList(ctx context.Context, path, dir string) (err error) {
 	case err != nil:
 		return err
 	case len(answers) == 0:
-		return fmt.Errorf("%s: no line is a checksum and a name", path)
-	case different:
+		return fmt.Errorf("%s: no line is a checksum and a name", list)
+	case len(failed) > 0:
+		return errors.Join(failed...)
+	case has[archive.Different]:
 		return &exitError{codeCorrupt, nil}
+	case has[archive.Unknown]:
+		return &exitError{codeMissing, nil}
 	}
 	return nil
 }
@@ -237,6 +250,10 @@ func (l *archives) ask(ctx context.Context, e archive.Expectation) (archive.Expe
 	if err != nil {
 		return e, err
 	}
+	segments, err := ar.Segments()
+	if err != nil || slices.ContainsFunc(segments, func(s archive.SegmentInfo) bool { return path.Base(s.File) == filepath.Base(e.Name) }) {
+		return e, err // not replaced: missing
+	}
 	now, err := ar.Expect(ctx, e.Expected)
 	if err != nil || now.Answer == archive.Different {
 		return e, err
@@ -261,7 +278,12 @@ func answer(e archive.Expectation) string {
 	switch e.Answer {
 	case archive.SameFile:
 		return "same file"
+	case archive.Unknown:
+		return "unknown: " + e.Reason
 	case archive.SameContent:
+		if len(e.Expected) == 2*sha256.Size {
+			return "same content: it is the content root of " + file
+		}
 		return "same content, recompressed since: now " + file
 	}
 	return "different: " + or(e.Reason, "another checksum")

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"iter"
 
@@ -24,13 +25,17 @@ and place, and the last lines say what it means and what to do.
 --quick reads no rows: only whether the files are there, and what they say of
 themselves. --content also decodes every block and computes the content root again.
 
---expect HEX asks what a checksum (16 digits, or 64 of a SHA-256) has to do with PATH:
-the same file, the same content that was recompressed since, or different, which is
-exit code 3.`,
+--expect HEX asks what a checksum (16 digits, or 64 of a SHA-256 or content root) has
+to do with PATH: the same file, the same content (recompressed since, or of this
+content root), different, which is exit code 3, or unknown, which is 4: nothing
+contradicts, but a file that was replaced may have had this SHA-256.`,
 		example: "  segtool verify chain\n  segtool verify --content --expect d50463dd92503d34 blocks.seg",
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args:    cobra.ExactArgs(1),
 		run: func(ctx context.Context, args []string) error {
+			if _, err := hex.DecodeString(o.expect); err != nil || len(o.expect) != 0 && len(o.expect) != 16 && len(o.expect) != 64 {
+				return usagef("--expect %q is not 16 or 64 hex digits", o.expect)
+			}
 			depth := segment.Checksums
 			switch {
 			case o.quick:
@@ -84,6 +89,9 @@ func (a *app) verify(ctx context.Context, path string, depth segment.Depth, expe
 	err = a.result(v, func() { a.verdict(v) })
 	if len(v.Flaws) > 0 || v.Expect != nil && v.Expect.Answer == archive.Different {
 		return &exitError{codeCorrupt, nil} // also where nobody reads what was printed
+	}
+	if err == nil && v.Expect != nil && v.Expect.Answer == archive.Unknown {
+		return &exitError{codeMissing, nil}
 	}
 	return err
 }
