@@ -206,7 +206,11 @@ func (a *assembler) finish(runs []merkle.Hash, root merkle.Hash) (Info, error) {
 		}
 	}
 	d.copied = len(d.dictionaries) > 0 && d.dictionaryBytes()*100 < d.chunks.end()
-	packed, err := packDirectory(d.appendTo(nil))
+	plain := d.appendTo(nil)
+	if len(plain) > maxDirectoryBytes {
+		return Info{}, fmt.Errorf("segment: directory of %d bytes, at most %d: use larger chunks, fewer rows or less metadata", len(plain), maxDirectoryBytes)
+	}
+	packed, err := packDirectory(plain)
 	if err != nil {
 		return Info{}, err
 	}

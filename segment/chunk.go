@@ -16,6 +16,7 @@ const (
 	minBlock     = 1 + 1 + 8
 	maxChunkRows = 1 << 16
 	maxChunks    = 1 << 28
+	maxRoom      = 2 * maxBlock                  // bytes of all blocks of a chunk before compression
 	maxBlock     = MaxRowBytes + maxChunkRows*16 // bytes of a block before compression: a row, or a chunk of many
 )
 
@@ -141,6 +142,19 @@ type frame struct {
 
 var errFrame = errors.New("not a frame: no magic")
 
+// checkLengths checks the stored bytes of a chunk's blocks: what it holds is limited,
+// and no block is longer than what it holds by more than its head and checksum.
+func checkLengths(lens []uint32) error {
+	total := uint64(0)
+	for _, n := range lens {
+		total += uint64(n)
+	}
+	if most := uint64(maxRoom + len(lens)*(minBlock+16)); total > most {
+		return fmt.Errorf("chunk of %d stored bytes, at most %d", total, most)
+	}
+	return nil
+}
+
 // decodeFrame reads the frame at the start of b, which may go on beyond it; lens,
 // one a block, takes the lengths.
 func decodeFrame(b []byte, lens []uint32) (frame, error) {
@@ -160,7 +174,7 @@ func decodeFrame(b []byte, lens []uint32) (frame, error) {
 	if f.rows == 0 || f.first+uint64(f.rows) < f.first {
 		return frame{}, fmt.Errorf("frame of %d rows from %d", f.rows, f.first)
 	}
-	return f, nil
+	return f, checkLengths(f.lens)
 }
 
 // maxFrameSize is the most bytes a frame of a layout can have.

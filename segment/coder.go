@@ -20,8 +20,9 @@ type coder struct {
 	limit   int // most bytes of a block before compression
 }
 
-// room returns the most bytes that all blocks of a chunk may have before compression.
-func (c *coder) room() int { return 2 * c.limit }
+// room returns the most bytes that all blocks of a chunk may have before
+// compression: the format's limit, whatever a reader's own.
+func (c *coder) room() int { return maxRoom }
 
 type columnCoder struct {
 	name    string
@@ -65,7 +66,7 @@ func newCoder(id ID, s Schema, l Layout, dictionaries []*dict.Dict, o coderOptio
 				if bl.Dictionary >= 0 {
 					d = dictionaries[bl.Dictionary]
 				}
-				shared[k], err = codec.New(bl.Spec, d, codec.Options{Concurrency: o.concurrency, Window: o.window, MaxDecoded: o.limit})
+				shared[k], err = codec.New(bl.Spec, d, codec.Options{Concurrency: encoders(bl.Spec, o.concurrency), Window: o.window, MaxDecoded: o.limit})
 				if err != nil {
 					return nil, fmt.Errorf("column %q: %w", cc.name, err)
 				}
@@ -80,6 +81,19 @@ func newCoder(id ID, s Schema, l Layout, dictionaries []*dict.Dict, o coderOptio
 		c.columns[i] = cc
 	}
 	return c, nil
+}
+
+// encoders returns how many encoders of a spec may be in memory where workers
+// would use them: those of the slow levels take up to 9 (better) and 35 MiB (best)
+// each, and all are made at once. Workers beyond that wait for one.
+func encoders(s codec.Spec, workers int) int {
+	switch s.Encoder() {
+	case "better":
+		return min(workers, 16)
+	case "best":
+		return min(workers, 4)
+	}
+	return workers
 }
 
 func findEncoding(name string, more []codec.Encoding) (codec.Encoding, error) {
@@ -188,9 +202,12 @@ func (c *coder) openBlock(b []byte, column, block int, first uint64, room int) (
 	if err := checkBlock(c.id, column, block, first, b); err != nil {
 		return 0, 0, nil, err
 	}
-	id, n, stored, err = parseBlock(b, min(c.limit, room))
+	id, n, stored, err = parseBlock(b, min(maxBlock, room))
 	if err != nil {
 		return 0, 0, nil, err
+	}
+	if n > c.limit {
+		return 0, 0, nil, fmt.Errorf("%w: block of %d bytes before compression, at most %d", ErrLimit, n, c.limit)
 	}
 	if spec := c.columns[column].blocks[block].spec; id != codec.Raw && id != spec.ID {
 		return 0, 0, nil, fmt.Errorf("block is %s, its layout says %s", id, spec)

@@ -242,6 +242,9 @@ func (d *directory) decodeChunks(c *wire.Cursor, f *footer) error {
 		if c.Err() == nil && (rows == 0 || f.firstRow+f.rows-t.endRow() < uint64(rows)) {
 			return fmt.Errorf("chunk %d has %d rows, %d are left", t.len(), rows, f.firstRow+f.rows-t.endRow())
 		}
+		if err := checkLengths(lens); err != nil {
+			return fmt.Errorf("chunk %d: %w", t.len(), err)
+		}
 		t.add(rows, lens, 0)
 	}
 	for i := range n {

@@ -47,7 +47,7 @@ func TestDurableNumbers(t *testing.T) {
 		"maxMetadataKey":    {maxMetadataKey, 256},
 		"maxMetadataValue":  {maxMetadataValue, 16777216},
 		"mostUnpacked":      {mostUnpacked(10 << 20), 2560 << 20},
-		"room":              {(&coder{limit: 5}).room(), 10},
+		"maxRoom":           {maxRoom, 270532608},
 
 		"section of a record 1": {recordTable.section(), SectionTable},
 		"section of a record 4": {recordDictionary.section(), SectionDictionary},

@@ -9,11 +9,12 @@ import (
 
 // What a caller may ask of an error with errors.Is.
 var (
-	ErrCorrupt = errors.New("segment: corrupt")                   // bytes that no writer of a segment wrote; the error is a *CorruptionError
-	ErrVersion = errors.New("segment: needs a newer version")     // whole, but of a version, feature or encoding unknown here
-	ErrRange   = errors.New("segment: row outside the segment")   // the row asked for is not there
-	ErrColumn  = errors.New("segment: no such column")            // the column asked for is not in the schema
-	ErrClosed  = errors.New("segment: use after Finish or Abort") // of a Writer
+	ErrCorrupt = errors.New("segment: corrupt")                        // bytes that no writer of a segment wrote; the error is a *CorruptionError
+	ErrVersion = errors.New("segment: needs a newer version")          // whole, but of a version, feature or encoding unknown here
+	ErrLimit   = errors.New("segment: larger than the reader's limit") // whole as far as is known, but MaxBlockBytes forbids to decode it
+	ErrRange   = errors.New("segment: row outside the segment")        // the row asked for is not there
+	ErrColumn  = errors.New("segment: no such column")                 // the column asked for is not in the schema
+	ErrClosed  = errors.New("segment: use after Finish or Abort")      // of a Writer
 )
 
 // Section names a part of a segment file.

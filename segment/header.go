@@ -26,8 +26,9 @@ var (
 	errTooSmall = errors.New("not a segment: shorter than header and footer")
 )
 
-// ID names the encoded form of a segment. Checksums of a segment's parts cover
-// it, so that a part of another segment never passes for one of this.
+// ID names the encoded form of a segment: table, schema, first row, policy and
+// dictionaries, not the rows. Checksums of a segment's parts cover it, so that a
+// part of another segment does not pass for one of this.
 type ID [16]byte
 
 // String returns the ID as 32 lower-case hex digits.

@@ -125,11 +125,14 @@ func TestChunkOfBombs(t *testing.T) {
 	whole, _ := write(t, segment.WriterOptions{Table: "t", Schema: s, Policy: policy(t, "chunk 4096\n* group=column codec=zstd:1\n")}, []segment.Row{row})
 	f := reference(t, whole)
 	for _, b := range f.chunks[0].blocks {
-		b.codec, b.raw, b.stored = 2, 1<<20, bomb(1<<20)
+		b.codec, b.raw, b.stored = 2, 100<<20, bomb(100<<20)
 	}
 	b := f.build()
-	o := segment.ReaderOptions{MaxBlockBytes: 1 << 20, Concurrency: 1}
-	measure(t, "row", 12<<20, func() {
+	o := segment.ReaderOptions{Concurrency: 1}
+	if _, err := open(t, b, segment.ReaderOptions{MaxBlockBytes: 1 << 20}).Row(nil, 0); !errors.Is(err, segment.ErrLimit) || errors.Is(err, segment.ErrCorrupt) {
+		t.Errorf("row above the reader's limit: %v", err)
+	}
+	measure(t, "row", 1<<30, func() {
 		_, err := open(t, b, o).Row(nil, 0)
 		var ce *segment.CorruptionError
 		if !errors.As(err, &ce) || ce.Column != "cc" { // the third
@@ -140,7 +143,7 @@ func TestChunkOfBombs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := c.Value(nil, 0); err != nil || len(v) != 1<<20-1 { // one column alone is within the limits
+	if v, err := c.Value(nil, 0); err != nil || len(v) != 100<<20-1 { // one column alone is within the limits
 		t.Errorf("%d bytes, %v", len(v), err)
 	}
 }

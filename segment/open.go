@@ -78,7 +78,8 @@ const tailBytes = 64 << 10
 // tail (footer and directory), and the dictionaries at the front where the
 // directory has no copy. The rest of the front is not read: Verify does.
 //
-// Memory is about 40 bytes a chunk, 32 a run of 256 rows, and the dictionaries.
+// Memory is 24 bytes a chunk and 4 for each of its blocks, 32 a run of 256 rows, and
+// the dictionaries.
 func NewReader(r io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -243,7 +244,7 @@ func (r *Reader) Stats() []ColumnStats { return r.dir.columns }
 // Trials returns the byte counts by which dictionaries were chosen, as text.
 func (r *Reader) Trials() string { return r.dir.trials }
 
-// Metadata returns the value of a metadata key, or nil; it must not be changed.
+// Metadata returns the free metadata, or nil; it must not be changed.
 func (r *Reader) Metadata() map[string][]byte { return r.dir.metadata }
 
 // Policy returns the policy that the segment was written under. ErrVersion where its

@@ -14,6 +14,8 @@ type pipeline struct {
 	work func(*chunkJob) error
 	emit func(*chunkJob) error
 
+	giant int // bytes of a chunk that is worked on alone
+
 	free  chan *chunkJob // jobs not in use; its capacity bounds memory
 	todo  chan *chunkJob
 	order chan *chunkJob
@@ -24,9 +26,10 @@ type pipeline struct {
 }
 
 // newPipeline returns a pipeline with the given jobs, at least two more than
-// workers where there are several. Call close in any case.
-func newPipeline(ctx context.Context, workers int, jobs []*chunkJob, work, emit func(*chunkJob) error) *pipeline {
-	p := &pipeline{ctx: ctx, work: work, emit: emit, free: make(chan *chunkJob, len(jobs))}
+// workers where there are several. Chunks of more than giant bytes are worked on
+// alone. Call close in any case.
+func newPipeline(ctx context.Context, workers, giant int, jobs []*chunkJob, work, emit func(*chunkJob) error) *pipeline {
+	p := &pipeline{ctx: ctx, work: work, emit: emit, giant: giant, free: make(chan *chunkJob, len(jobs))}
 	for _, j := range jobs {
 		p.free <- j
 	}
@@ -92,7 +95,7 @@ func (p *pipeline) submit(j *chunkJob) error {
 		p.finish(j)
 		return p.failed()
 	}
-	alone := j.size > maxKept
+	alone := j.size > p.giant
 	if alone { // giants one at a time: memory stays near one giant, not one a worker
 		p.drain(1)
 	}

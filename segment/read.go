@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -160,10 +161,14 @@ func (r *Reader) blockError(chunk, column, block int, err error) error {
 	t := r.dir.chunks
 	cc := &r.coder.columns[column]
 	off, n := t.place(chunk, cc.base+block, cc.base+block+1)
-	return &CorruptionError{Place: Place{
+	at := Place{
 		File: r.o.Name, Section: SectionBlock, Column: cc.name, Chunk: chunk, Block: block,
 		FirstRow: t.first[chunk], Rows: uint64(t.rows(chunk)), Offset: off, Length: int64(n),
-	}, Err: err}
+	}
+	if errors.Is(err, ErrLimit) {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return &CorruptionError{Place: at, Err: err}
 }
 
 // inFile adds the file's name to an I/O error.

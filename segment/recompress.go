@@ -2,6 +2,7 @@ package segment
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"runtime"
@@ -116,7 +117,21 @@ func prepare(ctx context.Context, dst io.Writer, src *Reader, o RecompressOption
 		return nil, p, err
 	}
 	chosen := src.dictionaries()
-	other := len(o.Policy.Rules) > 0 && o.Policy.String() != before.String() || o.Encoding != "" && p.String() != before.String()
+	asked := o
+	asked.Level = nil
+	q, err := asked.policy(src)
+	if err != nil {
+		return nil, p, err
+	}
+	was, err := effect(src.dir.schema, before, o.Encodings)
+	if err != nil {
+		return nil, p, err
+	}
+	will, err := effect(src.dir.schema, q, o.Encodings)
+	if err != nil {
+		return nil, p, err
+	}
+	other := was != will
 	if other || o.Retrain {
 		if chosen, err = train(ctx, src, p, o.Encodings, rep); err != nil {
 			return nil, p, err
@@ -132,10 +147,27 @@ func prepare(ctx context.Context, dst io.Writer, src *Reader, o RecompressOption
 	}
 	a.dir.metadata = src.dir.metadata
 	a.dir.trials = src.dir.trials
-	if rep.trained {
+	if other || o.Retrain {
 		a.dir.trials = rep.trials()
 	}
 	return a, p, nil
+}
+
+// effect returns what a policy means for a schema, but for levels: as text, to
+// compare.
+func effect(s Schema, p codec.Policy, encodings []codec.Encoding) (string, error) {
+	p = p.WithLevel(codec.DefaultLevel)
+	text := fmt.Sprintln(p.ChunkBytes)
+	for _, c := range s.Columns {
+		r := p.Rule(c.Name, c.Kind.String(), c.Format)
+		enc, err := ruleEncoding(r, c.Kind, encodings)
+		if err != nil {
+			return "", fmt.Errorf("segment: column %q: %w", c.Name, err)
+		}
+		r.Match, r.Encoding = "*", enc.Name()
+		text += fmt.Sprintln(r)
+	}
+	return text, nil
 }
 
 // keepsBounds reports whether a segment under policy p, with the layout of a, has
@@ -187,7 +219,7 @@ func recode(ctx context.Context, a *assembler, src *Reader, o RecompressOptions)
 		jobs[i] = a.coder.newJob()
 	}
 	t := src.dir.chunks
-	p := newPipeline(ctx, o.Workers, jobs,
+	p := newPipeline(ctx, o.Workers, maxKept, jobs,
 		func(j *chunkJob) error { return recodeChunk(a.coder, src, j, copies) },
 		func(j *chunkJob) error {
 			if o.Progress != nil {
@@ -202,7 +234,11 @@ func recode(ctx context.Context, a *assembler, src *Reader, o RecompressOptions)
 		}
 		j.reset(t.first[i])
 		j.chunk, j.rows = i, t.rows(i)
-		_, j.size = t.place(i, 0, t.blocks) // compressed, but a giant all the same
+		if j.size, err = src.chunkMemory(i); err != nil {
+			p.put(j)
+			p.fail(err)
+			break
+		}
 		if p.submit(j) != nil {
 			break
 		}
@@ -215,6 +251,30 @@ func recode(ctx context.Context, a *assembler, src *Reader, o RecompressOptions)
 		copy(a.dir.columns[i].Streams, src.dir.columns[i].Streams)
 	}
 	return nil
+}
+
+// chunkMemory returns about the bytes that a chunk takes in memory: stored, and of a
+// single row, which may be a giant that compresses well, before compression.
+func (r *Reader) chunkMemory(chunk int) (int, error) {
+	t := r.dir.chunks
+	off, n := t.place(chunk, 0, t.blocks)
+	if t.rows(chunk) > 1 {
+		return n, nil
+	}
+	size := n
+	var head [1 + binary.MaxVarintLen32]byte
+	for _, stored := range t.lengths(chunk) {
+		if int(stored) >= minBlock {
+			h := head[:min(len(head), int(stored)-8)]
+			if err := readFull(r.r, h, off); err != nil {
+				return 0, r.inFile(err)
+			}
+			raw, _ := binary.Uvarint(h[1:]) // checked when the block is decoded
+			size += int(min(raw, maxBlock))
+		}
+		off += int64(stored)
+	}
+	return size, nil
 }
 
 func recodeChunk(c *coder, src *Reader, j *chunkJob, copies []bool) error {

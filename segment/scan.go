@@ -2,6 +2,7 @@ package segment
 
 import (
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -51,6 +52,7 @@ type scanner struct {
 	r       *Reader
 	s       *scratch
 	columns []int // in the order asked for
+	decoded []int // the same, each once
 	from    int   // first and one past the last block that they take
 	to      int
 
@@ -85,7 +87,10 @@ func (r *Reader) scan(from uint64, names []string) (*scanner, error) {
 	if from < r.footer.firstRow || from > r.EndRow() {
 		return nil, r.outside(from)
 	}
-	s := &scanner{r: r, columns: columns, chunk: r.dir.chunks.len()}
+	s := &scanner{r: r, columns: columns, decoded: columns, chunk: r.dir.chunks.len()}
+	if len(names) > 0 {
+		s.decoded = slices.Compact(slices.Sorted(slices.Values(columns)))
+	}
 	if from < r.EndRow() {
 		s.chunk = r.dir.chunks.find(from)
 		s.skip = int(from - r.dir.chunks.first[s.chunk])
@@ -125,11 +130,11 @@ func (s *scanner) decode() error {
 	b := s.buffer[off : off+int64(n)]
 	s.s.room = s.r.coder.room()
 	if s.took == nil {
-		return s.r.decodeColumns(s.s, s.chunk, s.columns, b, s.from)
+		return s.r.decodeColumns(s.s, s.chunk, s.decoded, b, s.from)
 	}
-	for i, c := range s.columns {
+	for i, c := range s.decoded {
 		began := time.Now()
-		if err := s.r.decodeColumns(s.s, s.chunk, s.columns[i:i+1], b, s.from); err != nil {
+		if err := s.r.decodeColumns(s.s, s.chunk, s.decoded[i:i+1], b, s.from); err != nil {
 			return err
 		}
 		s.took[c] += time.Since(began)

@@ -17,12 +17,12 @@ const maxSample = 8 << 20
 // it on. It depends on the rows and the policy alone.
 func train(ctx context.Context, src *Reader, p codec.Policy, encodings []codec.Encoding, rep *Report) (map[int]*dict.Dict, error) {
 	began := time.Now()
-	rep.trained = true
 	chosen := map[int]*dict.Dict{}
 	plan, err := planTraining(src.dir.schema, p, encodings)
 	if err != nil || len(plan) == 0 {
 		return chosen, err
 	}
+	rep.trained = true
 	sampled, err := sample(ctx, src, p.ChunkBytes, plan)
 	if err != nil {
 		return nil, err

@@ -99,7 +99,8 @@ func newCoderOptions(encodings []codec.Encoding, workers, chunk int) coderOption
 // error, and what was written is no segment.
 //
 // It holds a few chunks for each worker, each four times at most (values,
-// streams, compressed, read back), and 40 bytes or more a chunk for the directory.
+// streams, compressed, read back), and for the directory 24 bytes
+// a chunk and 4 for each of its blocks.
 type Writer struct {
 	o      WriterOptions
 	a      *assembler
@@ -145,7 +146,7 @@ func newRowWriter(a *assembler, o WriterOptions, hash bool) (*Writer, error) {
 		jobs[i] = a.coder.newJob()
 		jobs[i].hash = hash
 	}
-	wr.p = newPipeline(ctx, o.Workers, jobs, a.coder.encode, func(j *chunkJob) error {
+	wr.p = newPipeline(ctx, o.Workers, giantBytes(o.Policy.ChunkBytes), jobs, a.coder.encode, func(j *chunkJob) error {
 		for _, leaf := range j.leaves {
 			wr.runs.Append(leaf)
 		}
@@ -153,6 +154,10 @@ func newRowWriter(a *assembler, o WriterOptions, hash bool) (*Writer, error) {
 	})
 	return wr, nil
 }
+
+// giantBytes is the size from which a chunk is a giant: a long row, never a chunk
+// of rows that reached the target.
+func giantBytes(target int) int { return max(maxKept, 2*target) }
 
 // jobCount is how many chunks are in memory: one being filled, one being
 // written, one and a half for each worker.
