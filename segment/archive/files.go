@@ -192,6 +192,7 @@ func (s *files) close() error {
 	for file := range s.doomed { // the lock is about to go: a later removal could hit another writer's file
 		s.note(s.remove(file))
 	}
+	clear(s.doomed) // whoever releases a handle later must not remove it again
 	return s.err
 }
 
