@@ -22,15 +22,25 @@ strings of hex. Only the columns asked for are read.`,
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args:    cobra.ExactArgs(1),
 		run: func(ctx context.Context, args []string) error {
+			from, to := c.Flags().Changed("from"), c.Flags().Changed("to")
+			if from && to && o.from > o.to {
+				return usagef("--from %d is after --to %d", o.from, o.to)
+			}
 			r, table, done, err := a.openRows(args[0], o.table)
 			if err != nil {
 				return err
 			}
 			defer done()
-			if !c.Flags().Changed("from") {
+			switch {
+			case from && o.from >= r.EndRow():
+				return noRow(r, table, o.from)
+			case to && o.to < r.FirstRow():
+				return noRow(r, table, o.to)
+			}
+			if !from {
 				o.from = r.FirstRow()
 			}
-			if !c.Flags().Changed("to") {
+			if !to {
 				o.to = r.EndRow() - 1
 			}
 			return a.cat(ctx, r, table, o.from, o.to, o.columns)
@@ -67,4 +77,12 @@ func (a *app) cat(ctx context.Context, r rows, table string, from, to uint64, co
 		n++
 	}
 	return nil
+}
+
+// noRow says which rows there are.
+func noRow(r rows, table string, n uint64) error {
+	if r.FirstRow() == r.EndRow() {
+		return missingf("no row %d: %q has none", n, table)
+	}
+	return missingf("no row %d: %q has %d to %d", n, table, r.FirstRow(), r.EndRow()-1)
 }
