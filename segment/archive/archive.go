@@ -142,13 +142,14 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	given := dir
 	if dir, err = resolve(fs, dir); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotArchive, err)
+		return nil, notArchive(given, err)
 	}
 	a := &Archive{fs: fs, dir: dir, o: o, log: o.Logger}
 	if !o.ReadOnly {
 		if _, err := fs.Stat(fs.PathJoin(dir, ManifestName)); missing(err) { // taking the lock would make a file
-			return nil, fmt.Errorf("%w: %w", ErrNotArchive, err)
+			return nil, notArchive(fs.PathJoin(dir, ManifestName), err)
 		} else if err != nil {
 			return nil, ioError("finding", fs.PathJoin(dir, ManifestName), err)
 		}

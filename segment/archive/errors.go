@@ -3,6 +3,7 @@ package archive
 import (
 	"errors"
 	"fmt"
+	iofs "io/fs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/segstore/segstore/segment"
@@ -57,8 +58,21 @@ func ioError(what, path string, err error) error {
 	if err == nil {
 		return nil
 	}
+	var pe *iofs.PathError
+	if errors.As(err, &pe) && pe.Path == path {
+		err = pe.Err // said here already
+	}
 	if vfs.IsNoSpaceError(err) && !errors.Is(err, ErrNoSpace) {
 		return fmt.Errorf("%w: %s %s: %w", ErrNoSpace, what, path, err)
 	}
 	return fmt.Errorf("archive: %s %s: %w", what, path, err)
+}
+
+// notArchive returns ErrNotArchive with the path that is not there.
+func notArchive(path string, err error) error {
+	var pe *iofs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("%w: %s: %w", ErrNotArchive, path, err)
 }
