@@ -102,7 +102,8 @@ func (a *app) dictExportVerb() *cobra.Command {
 		table, column, out string
 		segment, block     int
 	}
-	c := verb{
+	var c *cobra.Command
+	c = verb{
 		use: "export PATH --column C [-o FILE]", short: "Write the dictionary of a column",
 		long: `Export writes the dictionary of a column's blocks as zstd -D takes it. See segtool
 block for a block to decode with it.`,
@@ -110,6 +111,11 @@ block for a block to decode with it.`,
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args:    cobra.ExactArgs(1),
 		run: func(_ context.Context, args []string) error {
+			if !c.Flags().Changed("block") {
+				o.block = -1
+			} else if o.block < 0 {
+				return usagef("--block %d is not 0 or more", o.block)
+			}
 			r, done, err := a.openSegment(args[0], o.table, o.segment)
 			if err != nil {
 				return err
@@ -133,7 +139,7 @@ block for a block to decode with it.`,
 	}.command()
 	f := c.Flags()
 	f.StringVar(&o.column, "column", "", "column")
-	f.IntVar(&o.block, "block", -1, "number of the block in the column's chunk (default the first that has a dictionary)")
+	f.IntVar(&o.block, "block", 0, "number of the block in the column's chunk (default the first that has a dictionary)")
 	f.StringVarP(&o.out, "out", "o", "-", "file to write; it must not exist")
 	a.segmentFlags(c, &o.table, &o.segment)
 	required(c, "column")

@@ -121,7 +121,13 @@ func count[T integer](n T) string { return humanize.Comma(int64(n)) }
 func size[T integer](n T) string { return humanize.IBytes(uint64(max(n, 0))) }
 
 // exact shows a number of bytes both ways.
-func exact[T integer](n T) string { return count(n) + " B (" + size(n) + ")" }
+func exact[T integer](n T) string {
+	bytes := count(n) + " B"
+	if short := size(n); short != bytes {
+		return bytes + " (" + short + ")"
+	}
+	return bytes
+}
 
 // percent shows part of whole: 61.3 %; nothing where there is no whole.
 func percent(part, whole float64) string {
