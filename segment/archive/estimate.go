@@ -11,11 +11,18 @@ func estimate(ctx context.Context, j *job) (*SegmentReport, error) {
 	if j.o.Settled(j.r) {
 		return skipped(j), nil
 	}
-	e, err := segment.EstimateRecompress(ctx, j.r, j.o.RecompressOptions, j.o.SampleBytes)
-	if err != nil {
-		return nil, err
+	sr := &SegmentReport{File: j.s.File}
+	for run := range j.o.Runs {
+		e, err := segment.EstimateRecompress(ctx, j.r, j.o.RecompressOptions, j.o.SampleBytes)
+		if err != nil {
+			return nil, err
+		}
+		e.Before.Checksum = j.s.Checksum
+		sr.Report, sr.Sampled = e.Report, e.SampledBytes
+		if j.o.Runs > 1 {
+			sr.Runs = append(sr.Runs, e.Report)
+		}
+		j.progress(StageEncode, j.s.Rows*uint64(run+1)/uint64(j.o.Runs))
 	}
-	e.Before.Checksum = j.s.Checksum
-	j.progress(StageEncode, j.s.Rows)
-	return &SegmentReport{File: j.s.File, Report: e.Report, Sampled: e.SampledBytes}, nil
+	return sr, nil
 }

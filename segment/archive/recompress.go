@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/segstore/segstore/segment"
@@ -22,8 +23,8 @@ type RecompressOptions struct {
 	// median, least and most; the last run's result is kept. Default 1.
 	Runs int
 
-	// DryRun recompresses samples, writes nothing, and reports an estimate. Runs has
-	// no meaning then.
+	// DryRun recompresses samples, writes nothing, and reports an estimate: of the
+	// times too, as often as Runs says.
 	DryRun bool
 
 	// SampleBytes is how many stored bytes of a segment a dry run recompresses.
@@ -35,9 +36,6 @@ const maxRuns = 1000
 
 func (o RecompressOptions) withDefaults(a *Archive) RecompressOptions {
 	o.Runs = max(o.Runs, 1)
-	if o.DryRun {
-		o.Runs = 1
-	}
 	if o.Encodings == nil && a != nil {
 		o.Encodings = a.o.Encodings
 	}
@@ -56,7 +54,9 @@ func (o RecompressOptions) validate() error {
 // named by the manifest before the old one goes. Rows and content roots stay; a
 // segment on which anything is wrong stays as it is, and ends the work with an
 // error. What was replaced until then stays replaced, so that a second call takes
-// up where this one ended: segments that have the policy already are skipped.
+// up where this one ended: segments that have the policy already are skipped. With
+// such an error comes the report of what was done, with at least one segment, or
+// nil where nothing was.
 //
 // Readers go on undisturbed: an old file is removed when its last user in this
 // process has left. The policies of the tables, which are for rows to come, stay.
@@ -107,18 +107,26 @@ func (a *Archive) each(ctx context.Context, o RecompressOptions, progress func(P
 		p.TotalRawBytes += t.info().RawBytes
 	}
 	rep := newReport(o)
+	fail := func(err error) (*Report, error) {
+		if len(rep.Segments) == 0 {
+			return nil, err
+		}
+		rep.finish()
+		rep.WallNS = time.Since(began)
+		return rep, err
+	}
 	for _, t := range picked {
 		rep.table(t.name)
 		for _, s := range t.segments {
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return fail(context.Cause(ctx))
 			}
 			sr, err := a.one(ctx, o, s, p, progress, work)
 			if err != nil {
 				if ctx.Err() != nil {
 					err = errors.Join(err, context.Cause(ctx))
 				}
-				return nil, fmt.Errorf("%s: %w", s.File, err)
+				return fail(inSegment(s.File, err))
 			}
 			rep.add(*sr)
 			p.Segment++
@@ -128,6 +136,14 @@ func (a *Archive) each(ctx context.Context, o RecompressOptions, progress func(P
 	rep.finish()
 	rep.WallNS = time.Since(began)
 	return rep, nil
+}
+
+// inSegment says which segment an error is of, unless it does.
+func inSegment(file string, err error) error {
+	if strings.Contains(err.Error(), file) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 func (a *Archive) one(ctx context.Context, o RecompressOptions, s SegmentInfo, p Progress, progress func(Progress), work func(context.Context, *job) (*SegmentReport, error)) (*SegmentReport, error) {

@@ -50,7 +50,7 @@ func (a *Archive) Verify(ctx context.Context, o VerifyOptions) iter.Seq2[segment
 					yield(segment.Flaw{}, ctx.Err())
 					return
 				}
-				if err != nil && !yield(segment.Flaw{}, fmt.Errorf("%s: %w", s.File, err)) {
+				if err != nil && !yield(segment.Flaw{}, inSegment(s.File, err)) {
 					return
 				}
 				v.p.Segment++

@@ -38,7 +38,9 @@ Formats:
          (geth), or header, body and receipts (rlps); geth or rlps insists on one
   blk    Bitcoin Core's blkNNNNN.dat, also with its xor.dat, and raw blocks
   jsonl  JSON lines: --columns says which fields and kinds, bytes (text), hex,
-         base64, uint or fixed(N); "-" is stdin`,
+         base64, uint or fixed(N); "-" is stdin
+
+` + policyHelp,
 		example: `  segtool import --from era1 mainnet-*.era1 chain
   segtool import --from rlp --profile cold blocks.rlp.gz chain
   segtool import --from jsonl --columns time:uint,host:bytes,hash:fixed(32) log.jsonl logs`,
@@ -66,6 +68,11 @@ Formats:
 			if err != nil {
 				return err
 			}
+			var schemas []segment.Schema
+			for _, t := range rep.Archive.Tables {
+				schemas = append(schemas, t.Schema)
+			}
+			o.unused(a, co.Policy, schemas)
 			return a.result(rep, func() { a.imported(rep, args[len(args)-1]) })
 		},
 	}.command()

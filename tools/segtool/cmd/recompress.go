@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
@@ -40,8 +41,18 @@ and X, which must not exist, becomes the recompressed archive or file.
 --level changes the level of zstd only, by its own numbers (-7 to 22, 0 is its default);
 the report also gives the level that our encoder has for it. --dry-run estimates from
 a sample and writes nothing. --runs N does everything N times, keeps the last result,
-and gives mean, median, least and most of the times. --format bench prints lines for
-benchstat.`,
+and gives mean, median, least and most of the times, also of an estimate. --format
+bench prints lines for benchstat.
+
+Times: "time in the codec" is by the clock inside the calls of encoder and decoder,
+summed over all workers, so that it can be more than what the clock on the wall says;
+"clock" is that one. Each includes waiting for a processor: on a busy machine compare
+medians of several runs.
+
+If a segment cannot be recompressed the work ends there. Segments replaced before stay
+so, and the report is of them.
+
+` + policyHelp,
 		example: `  segtool recompress --level 19 chain
   segtool recompress --profile cold --out cold chain
   segtool recompress --level 1 --runs 5 --dry-run --format bench chain | benchstat -`,
@@ -108,6 +119,13 @@ func (a *app) recompress(ctx context.Context, path string, o recompressFlags, ro
 	if !dir && len(o.tables) > 0 {
 		return usagef("%s is one segment: --table is for archives", path)
 	}
+	if o.file != "" {
+		schemas, err := a.schemas(path, dir, o.tables)
+		if err != nil {
+			return err
+		}
+		o.unused(a, ro.Policy, schemas)
+	}
 	p := a.progress("recompress")
 	defer p.end()
 	var rep *archive.Report
@@ -117,11 +135,29 @@ func (a *app) recompress(ctx context.Context, path string, o recompressFlags, ro
 		rep, err = archive.RecompressFile(ctx, a.fs, path, o.out, ro, p.job())
 	}
 	p.end()
-	if err != nil {
+	if rep == nil {
 		return err
 	}
+	if err != nil {
+		what := "replaced before the error, and stay so"
+		if o.dryRun {
+			what = "estimated before the error"
+		}
+		done := 0
+		for i := range rep.Segments {
+			if !rep.Segments[i].Skipped {
+				done++
+			}
+		}
+		a.complain(plural(done, "segment") + " " + what + "; the report is of " + plural(len(rep.Segments), "segment") + " looked at")
+	}
+	return errors.Join(err, a.reportAs(rep, o.format))
+}
+
+// reportAs prints a report in a format.
+func (a *app) reportAs(rep *archive.Report, format string) error {
 	switch {
-	case o.format == "bench":
+	case format == "bench":
 		return a.bench(rep)
 	case a.json:
 		return a.printJSON(struct {
@@ -131,6 +167,29 @@ func (a *app) recompress(ctx context.Context, path string, o recompressFlags, ro
 	}
 	a.report(rep)
 	return nil
+}
+
+// schemas returns those of the tables of an archive, all where none is named, or
+// that of a segment file.
+func (a *app) schemas(path string, dir bool, tables []string) ([]segment.Schema, error) {
+	if !dir {
+		f, err := a.openFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return []segment.Schema{f.Schema()}, f.Close()
+	}
+	ar, err := a.openArchive(path)
+	if err != nil {
+		return nil, err
+	}
+	var list []segment.Schema
+	for _, t := range ar.Tables() {
+		if len(tables) == 0 || slices.Contains(tables, t.Table) {
+			list = append(list, t.Schema)
+		}
+	}
+	return list, ar.Close()
 }
 
 func (a *app) recompressArchive(ctx context.Context, dir, out string, ro archive.RecompressOptions, p *progress) (rep *archive.Report, err error) {

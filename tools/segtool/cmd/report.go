@@ -92,14 +92,13 @@ func (a *app) codecs(t *archive.TableReport) {
 	g.print(a, "  ")
 }
 
-// times prints a line a column: time of the processors in the codec, with the
-// speed; with several runs a line each for encoding, decoding and training.
+// times prints a line a column: time in the codec, with the speed; with several runs a line each for encoding, decoding and training.
 func (a *app) times(t *archive.TableReport, runs int) {
 	if runs > 1 {
 		a.spreads(t, runs)
 		return
 	}
-	g := newGrid("time of CPU", ">encode", ">", ">decode", ">", ">old decode", ">", ">training")
+	g := newGrid("time in the codec", ">encode", ">", ">decode", ">", ">old decode", ">", ">training")
 	add := func(name string, encode, decode, source, train archive.Spread, bytes uint64) {
 		g.add(name,
 			spent(encode.Mean), rate(bytes, encode.Mean), spent(decode.Mean), rate(bytes, decode.Mean),
@@ -211,7 +210,7 @@ func (a *app) total(rep *archive.Report) {
 		pairs = append(pairs, "clock", seconds(rep.WallNS))
 	} else {
 		pairs = append(pairs,
-			"time of CPU", list(clock("encode", t.Encode.Mean, t.EncodedBytes), clock("decode", t.Decode.Mean, t.EncodedBytes), clock("old decode", t.Source.Mean, t.EncodedBytes)),
+			"time in the codec", list(clock("encode", t.Encode.Mean, t.EncodedBytes), clock("decode", t.Decode.Mean, t.EncodedBytes), clock("old decode", t.Source.Mean, t.EncodedBytes)),
 			"clock", list(clock("all", rep.WallNS, t.RawBytes), clock("training", t.Train.Mean, 0), clock("writing", t.Write.Mean, 0)))
 	}
 	if p := peakMemory(); p > 0 {
