@@ -139,7 +139,7 @@ func readManifest(fs vfs.FS, dir string) (*manifest, int64, error) {
 	b, err := readSmall(fs, path)
 	if err != nil {
 		if missing(err) {
-			return nil, 0, notArchive(path, err)
+			return nil, 0, notArchive(path, iofs.ErrNotExist)
 		}
 		return nil, 0, err
 	}

@@ -111,6 +111,9 @@ func (a *Archive) each(ctx context.Context, o RecompressOptions, progress func(P
 		if len(rep.Segments) == 0 {
 			return nil, err
 		}
+		if last := len(rep.Tables) - 1; rep.Segments[len(rep.Segments)-1].Table != rep.Tables[last].Table {
+			rep.Tables = rep.Tables[:last] // nothing was done of it
+		}
 		rep.finish()
 		rep.WallNS = time.Since(began)
 		return rep, err

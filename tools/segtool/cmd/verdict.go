@@ -203,7 +203,7 @@ func (a *app) damaged(v verdict) {
 	case unknown:
 		a.printf("; no row can be read as it is\n")
 	case len(v.Closed) > 0:
-		a.printf("; %s cannot be read or are in damaged chunks; all others can be read\n", plural(v.Rows, "row"))
+		a.printf(" in files that do not open, or chunks, of %s; all other rows can be read\n", plural(v.Rows, "row"))
 	case v.Rows > 0:
 		a.printf(" in chunks of %s; all other rows can be read\n", plural(v.Rows, "row"))
 	default:
@@ -213,6 +213,6 @@ func (a *app) damaged(v verdict) {
 		a.printf("next: %s\n", n)
 	}
 	if len(v.Next) == 0 {
-		a.printf("nothing can be saved from what is there: a copy is needed\n")
+		a.printf("nothing is left to recover: what is damaged can only come from a copy\n")
 	}
 }
