@@ -27,7 +27,6 @@ func benchBlocks(b *testing.B, size int) [][]byte {
 
 // bare is the library without us: what there is to reach.
 type bare struct {
-	name   string
 	encode func(dst, src []byte) []byte
 	decode func(dst, src []byte) ([]byte, error)
 }

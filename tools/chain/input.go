@@ -85,7 +85,7 @@ func OpenInput(ctx context.Context, f File, o InputOptions) (*Input, error) {
 	}
 	if o.Gzip {
 		if err := in.detectGzip(o.Hash); err != nil {
-			in.Close()
+			_ = in.Close() // the error that led here is the one to report
 			return nil, err
 		}
 	}

@@ -60,7 +60,7 @@ func (c *cursor) compact(want string) uint64 {
 		return 0
 	}
 	var v, least uint64
-	n := 1
+	var n int
 	switch b[0] {
 	default:
 		c.off++

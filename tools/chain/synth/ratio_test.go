@@ -12,11 +12,11 @@ import (
 
 // sizes are bytes of a column, raw and in chunks of 32 KiB.
 type sizes struct {
-	enc                *zstd.Encoder
-	values             int
-	raw, stored, chunk []byte
-	rawBytes           int
-	storedBytes        int
+	enc           *zstd.Encoder
+	values        int
+	stored, chunk []byte
+	rawBytes      int
+	storedBytes   int
 }
 
 func (s *sizes) add(value []byte) {
