@@ -137,7 +137,14 @@ func owner(fs vfs.FS, path string) (m *manifest, s *SegmentInfo, err error) {
 	manifestPath := fs.PathJoin(fs.PathDir(table), ManifestName)
 	b, err := readSmall(fs, manifestPath)
 	if missing(err) || err == nil && !bytes.HasPrefix(b, []byte(manifestHead)) {
-		return nil, nil, nil
+		// Of another program; but beside a LOCK it is one of ours that was damaged or lost.
+		lock := fs.PathJoin(fs.PathDir(table), LockName)
+		if _, err := fs.Stat(lock); missing(err) {
+			return nil, nil, nil
+		} else if err != nil {
+			return nil, nil, ioError("finding", lock, err)
+		}
+		return nil, nil, &ManifestError{File: manifestPath, Err: errors.New("missing or damaged, in what a LOCK says is an archive")}
 	}
 	if err != nil {
 		return nil, nil, err

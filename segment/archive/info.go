@@ -53,6 +53,8 @@ type SegmentInfo struct {
 	ContentRoot merkle.Hash      `json:"content_root"`
 	ID          segment.ID       `json:"id"`
 	Replaced    []Replaced       `json:"replaced,omitempty"` // the last MaxReplaced files that recompression replaced, oldest first
+
+	schema segment.Schema // of the table: a file with another one is not the segment
 }
 
 // EndRow returns one past the number of the last row.

@@ -177,7 +177,7 @@ func decodeManifest(b []byte) (*manifest, error) {
 		for i, s := range t.Segments {
 			e.segments[i] = SegmentInfo{
 				Table: t.Table, FirstRow: s.FirstRow, Rows: s.Rows, File: s.File, RawBytes: s.RawBytes, StoredBytes: s.StoredBytes,
-				Checksum: s.Checksum, ContentRoot: s.ContentRoot, Replaced: s.Replaced,
+				Checksum: s.Checksum, ContentRoot: s.ContentRoot, Replaced: s.Replaced, schema: t.Schema,
 			}
 			if n, err := hex.Decode(e.segments[i].ID[:], []byte(s.ID[:min(len(s.ID), 2*len(segment.ID{}))])); err != nil || n != len(segment.ID{}) || len(s.ID) != 2*n {
 				return nil, fmt.Errorf("table %q, segment %d: id %q is not %d hex digits", t.Table, i, s.ID, 2*len(segment.ID{}))
@@ -329,6 +329,6 @@ func (m *manifest) info() Info {
 func describe(i segment.Info) SegmentInfo {
 	return SegmentInfo{
 		Table: i.Table, FirstRow: i.FirstRow, Rows: i.Rows, File: fileName(i.Table, i.FirstRow, i.Rows, i.Checksum),
-		RawBytes: i.RawBytes, StoredBytes: i.StoredBytes, Checksum: i.Checksum, ContentRoot: i.ContentRoot, ID: i.ID,
+		RawBytes: i.RawBytes, StoredBytes: i.StoredBytes, Checksum: i.Checksum, ContentRoot: i.ContentRoot, ID: i.ID, schema: i.Schema,
 	}
 }

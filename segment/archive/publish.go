@@ -211,6 +211,15 @@ func checkSegment(ctx context.Context, f vfs.File, size int64, path string, want
 	return sameIdentity(r, describe(want))
 }
 
+// columnsOf is a schema in one line, for messages.
+func columnsOf(s segment.Schema) string {
+	var names []string
+	for _, c := range s.Columns {
+		names = append(names, c.Name+" "+c.KindString()+" "+c.Format)
+	}
+	return fmt.Sprintf("%q", names)
+}
+
 // sameIdentity compares a file with what is known of it.
 func sameIdentity(r *segment.Reader, want SegmentInfo) error {
 	i := r.Info()
@@ -219,6 +228,10 @@ func sameIdentity(r *segment.Reader, want SegmentInfo) error {
 		return fmt.Errorf("holds table %q, not %q", i.Table, want.Table)
 	case i.FirstRow != want.FirstRow || i.Rows != want.Rows:
 		return fmt.Errorf("holds %d rows from %d, not %d from %d", i.Rows, i.FirstRow, want.Rows, want.FirstRow)
+	case !i.Schema.Equal(want.schema):
+		return fmt.Errorf("has the columns %s, not %s", columnsOf(i.Schema), columnsOf(want.schema))
+	case i.RawBytes != want.RawBytes:
+		return fmt.Errorf("holds %d bytes of values, not %d", i.RawBytes, want.RawBytes)
 	case i.ContentRoot != want.ContentRoot:
 		return fmt.Errorf("content root is %s, not %s", i.ContentRoot, want.ContentRoot)
 	case i.ID != want.ID:

@@ -245,5 +245,5 @@ func (j *job) write(ctx context.Context, w io.Writer) (*SegmentReport, segment.I
 			sr.Runs = append(sr.Runs, *rep)
 		}
 	}
-	return sr, written(&sr.Report), nil
+	return sr, written(&sr.Report, j.r.Schema()), nil
 }

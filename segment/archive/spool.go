@@ -155,13 +155,13 @@ func (t *tableBuilder) recompress(ctx context.Context, f vfs.File, size int64, s
 	if err != nil {
 		return d, segment.Info{}, err
 	}
-	return d, written(rep), nil
+	return d, written(rep, t.spec.Schema), nil
 }
 
 // written returns what a report says of the segment that was written.
-func written(rep *segment.Report) segment.Info {
+func written(rep *segment.Report, s segment.Schema) segment.Info {
 	return segment.Info{
-		Table: rep.Table, FirstRow: rep.FirstRow, Rows: rep.Rows, Chunks: rep.After.Chunks, RawBytes: rep.RawBytes,
+		Table: rep.Table, Schema: s, FirstRow: rep.FirstRow, Rows: rep.Rows, Chunks: rep.After.Chunks, RawBytes: rep.RawBytes,
 		StoredBytes: rep.After.StoredBytes, ID: rep.After.ID, ContentRoot: rep.ContentRoot, Checksum: rep.After.Checksum,
 		Policy: rep.After.Policy, Encoder: rep.After.Encoder,
 	}
