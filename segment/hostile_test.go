@@ -115,6 +115,9 @@ func TestDirectoryThatPacksTooWell(t *testing.T) {
 // Every block of a chunk is as large as a block may be: together they are more
 // than a chunk may be.
 func TestChunkOfBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("decodes 200 MB")
+	}
 	const columns, size = 20, 64 << 10
 	var s segment.Schema
 	row := make(segment.Row, columns)
