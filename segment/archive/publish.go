@@ -198,7 +198,8 @@ func checkSegment(ctx context.Context, f vfs.File, size int64, path string, want
 	if sum != want.Checksum {
 		return fmt.Errorf("archive: %s: other bytes came back than were written: checksum %s, not %s", path, sum, want.Checksum)
 	}
-	for flaw, err := range segment.Verify(ctx, f, size, segment.VerifyOptions{Name: path, Encodings: encodings}) {
+	// These are the bytes that were written, each block of which was decoded again before.
+	for flaw, err := range segment.Verify(ctx, f, size, segment.VerifyOptions{Name: path, Depth: segment.Structure, Encodings: encodings}) {
 		if err != nil {
 			return err
 		}
