@@ -58,8 +58,12 @@ type Options struct {
 	// Concurrency is how many Encode, and how many Decode, calls run at once;
 	// more wait. Each costs memory: about 0.4, 1.5, 5 and 35 MiB for an encoder of
 	// level fastest, default, better and best, twice as much with a dictionary,
-	// and the window; 0.2 MiB for a decoder. Default GOMAXPROCS.
+	// and the window; 0.2 MiB for a decoder. 1 to 1024, default GOMAXPROCS.
 	Concurrency int
+
+	// Encoders, if not 0, is how many Encode calls run at once instead, for those
+	// who must bound the memory of many codecs.
+	Encoders int
 
 	// Window is the size in bytes of the largest block that will be encoded: the
 	// encoder's buffers need not be larger. Larger blocks are still encoded, with
@@ -78,6 +82,9 @@ func (o Options) withDefaults() Options {
 	if o.Concurrency == 0 {
 		o.Concurrency = runtime.GOMAXPROCS(0)
 	}
+	if o.Encoders == 0 {
+		o.Encoders = o.Concurrency
+	}
 	if o.Window == 0 {
 		o.Window = 8 << 20
 	}
@@ -91,6 +98,8 @@ func (o Options) validate() error {
 	switch {
 	case o.Concurrency < 1 || o.Concurrency > 1<<10:
 		return fmt.Errorf("codec: Concurrency %d not in 1..1024", o.Concurrency)
+	case o.Encoders < 1 || o.Encoders > 1<<10:
+		return fmt.Errorf("codec: Encoders %d not in 1..1024", o.Encoders)
 	case o.Window < 1 || o.Window > MaxMaxDecoded:
 		return fmt.Errorf("codec: Window %d not in 1..%d", o.Window, MaxMaxDecoded)
 	case o.MaxDecoded < 1 || o.MaxDecoded > MaxMaxDecoded:

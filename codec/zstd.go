@@ -45,7 +45,7 @@ func newZstd(s Spec, d *dict.Dict, o Options) (Codec, error) {
 		options := []zstd.EOption{
 			zstd.WithEncoderLevel(level),
 			zstd.WithWindowSize(c.window),
-			zstd.WithEncoderConcurrency(o.Concurrency),
+			zstd.WithEncoderConcurrency(o.Encoders),
 			zstd.WithEncoderCRC(false),     // the segment's own sum covers the stored bytes
 			zstd.WithSingleSegment(true),   // else frames below 256 bytes have no content size
 			zstd.WithLowerEncoderMem(true), // no slower while blocks fit the window

@@ -68,9 +68,11 @@ func NewCache(bytes int64) *Cache {
 	return c
 }
 
-func (c *Cache) newKey() uint64 {
+// Key returns a number, not 0, that no other call has returned: ReaderOptions.CacheKey
+// for a segment that is opened again and again.
+func (c *Cache) Key() uint64 {
 	if c == nil {
-		return 0
+		return 1
 	}
 	return c.last.Add(1)
 }

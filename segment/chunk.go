@@ -1,8 +1,10 @@
 package segment
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/bits"
 
 	"github.com/cespare/xxhash/v2"
@@ -67,16 +69,36 @@ func (t *chunkTable) find(row uint64) int {
 	return lo
 }
 
-// ahead returns the bytes of whole chunks from i on that fit into limit.
-func (t *chunkTable) ahead(i, limit int) int {
-	end := t.offset[i]
-	for _, next := range t.offset[i+1:] {
-		if next-t.offset[i] > int64(limit) {
-			break
-		}
-		end = next
+// within returns one past the last chunk from i on that ends within limit bytes of
+// i's frame; at least i+1.
+func (t *chunkTable) within(i, limit int) int {
+	most := t.offset[i] + int64(limit)
+	for i++; i < t.len() && t.offset[i+1] <= most; i++ {
 	}
-	return int(end - t.offset[i])
+	return i
+}
+
+// memory returns about the bytes that chunk i takes in memory: stored, and of a
+// single row, which may be a giant that compresses well, before compression.
+func (t *chunkTable) memory(r io.ReaderAt, i int) (int, error) {
+	off, n := t.place(i, 0, t.blocks)
+	if t.rows(i) > 1 {
+		return n, nil
+	}
+	size := n
+	var head [1 + binary.MaxVarintLen32]byte
+	for _, stored := range t.lengths(i) {
+		if int(stored) >= minBlock {
+			h := head[:min(len(head), int(stored)-8)]
+			if err := readFull(r, h, off); err != nil {
+				return 0, err
+			}
+			raw, _ := binary.Uvarint(h[1:]) // checked when the block is decoded
+			size += int(min(raw, maxBlock))
+		}
+		off += int64(stored)
+	}
+	return size, nil
 }
 
 // add appends the chunk that follows the last one.

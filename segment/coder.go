@@ -53,6 +53,11 @@ func newCoder(id ID, s Schema, l Layout, dictionaries []*dict.Dict, o coderOptio
 		dict int
 	}
 	shared := map[key]codec.Codec{}
+	for _, cl := range l.Columns {
+		for _, bl := range cl.Blocks {
+			shared[key{bl.Spec, bl.Dictionary}] = nil
+		}
+	}
 	for i, cl := range l.Columns {
 		enc, err := findEncoding(cl.Encoding, o.encodings)
 		if err != nil {
@@ -66,7 +71,9 @@ func newCoder(id ID, s Schema, l Layout, dictionaries []*dict.Dict, o coderOptio
 				if bl.Dictionary >= 0 {
 					d = dictionaries[bl.Dictionary]
 				}
-				shared[k], err = codec.New(bl.Spec, d, codec.Options{Concurrency: encoders(bl.Spec, o.concurrency), Window: o.window, MaxDecoded: o.limit})
+				shared[k], err = codec.New(bl.Spec, d, codec.Options{
+					Concurrency: o.concurrency, Encoders: encoders(bl.Spec, o.concurrency, len(shared)), Window: o.window, MaxDecoded: o.limit,
+				})
 				if err != nil {
 					return nil, fmt.Errorf("column %q: %w", cc.name, err)
 				}
@@ -83,17 +90,22 @@ func newCoder(id ID, s Schema, l Layout, dictionaries []*dict.Dict, o coderOptio
 	return c, nil
 }
 
-// encoders returns how many encoders of a spec may be in memory where workers
-// would use them: those of the slow levels take up to 9 (better) and 35 MiB (best)
-// each, and all are made at once. Workers beyond that wait for one.
-func encoders(s codec.Spec, workers int) int {
+// encoderMemory is about the most bytes that all encoders of a segment take; a codec has
+// one of them at least.
+const encoderMemory = 160 << 20
+
+// encoders returns how many encoders a codec may have in memory, of so many codecs
+// that a segment has, where workers would use them: those of the slow levels take
+// much, and all are made at once. Workers beyond that wait for one.
+func encoders(s codec.Spec, workers, codecs int) int {
+	size := 3 << 20 // with the tables of a dictionary
 	switch s.Encoder() {
 	case "better":
-		return min(workers, 16)
+		size = 12 << 20
 	case "best":
-		return min(workers, 4)
+		size = 35 << 20
 	}
-	return workers
+	return max(min(workers, encoderMemory/(size*codecs)), 1)
 }
 
 func findEncoding(name string, more []codec.Encoding) (codec.Encoding, error) {

@@ -99,6 +99,18 @@ func TestCacheBounds(t *testing.T) {
 	if after := cache.Stats(); after.Hits != before.Hits+1 || after.Misses != before.Misses {
 		t.Errorf("%+v, then %+v", before, after)
 	}
+	// With a key of its own a segment that is opened again finds what it left.
+	key := cache.Key()
+	for i := range 2 {
+		r := open(t, b, segment.ReaderOptions{Cache: cache, CacheKey: key})
+		before := cache.Stats()
+		if row, err := r.Row(nil, 7); err != nil || !equal(row, rows[7]) {
+			t.Fatal(err)
+		}
+		if hits := cache.Stats().Hits - before.Hits; hits != uint64(i) {
+			t.Errorf("opened %d times: %d hits", i+1, hits)
+		}
+	}
 	if segment.NewCache(0) != nil || segment.NewCache(-1) != nil {
 		t.Error("a cache of nothing")
 	}

@@ -56,6 +56,39 @@ func TestMostRowsOfAChunk(t *testing.T) {
 	}
 }
 
+// Of many columns a chunk holds fewer rows: the places of 256 x 65,536 values would
+// take 64 MiB in each job.
+func TestMostValuesOfAChunk(t *testing.T) {
+	var s segment.Schema
+	for i := range 256 {
+		s.Columns = append(s.Columns, segment.Column{Name: fmt.Sprintf("c%d", i), Kind: segment.Bytes})
+	}
+	rows := make([]segment.Row, 4096*2+1)
+	for i := range rows {
+		rows[i] = make(segment.Row, 256)
+	}
+	b, info := write(t, segment.WriterOptions{Table: "wide", Schema: s}, rows)
+	if info.Chunks != 3 {
+		t.Fatalf("%+v", info)
+	}
+	r := open(t, b, segment.ReaderOptions{})
+	wantRows(t, r, rows)
+	cold, err := codec.Profile("cold")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []segment.RecompressOptions{{}, {Policy: cold}} {
+		var out bytes.Buffer
+		rep, err := segment.Recompress(context.Background(), &out, r, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rep.After.Chunks != 3 || rep.ContentRoot != info.ContentRoot {
+			t.Errorf("%+v", rep)
+		}
+	}
+}
+
 func TestMostColumns(t *testing.T) {
 	var s segment.Schema
 	row := segment.Row{}

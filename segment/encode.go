@@ -14,9 +14,9 @@ import (
 // chunkJob is one chunk on its way into a segment, with all the memory that
 // takes. It is used again for a later chunk.
 type chunkJob struct {
+	stage // its size is the bytes of the values, all columns
 	first uint64
 	rows  int
-	size  int // bytes of the values, all columns
 	raw   int // bytes of the blocks before compression
 
 	values []codec.Values // the rows, a column each; set by the one who fills the job
@@ -35,8 +35,6 @@ type chunkJob struct {
 	check  columnBuf // the same read back
 	hasher merkle.Hasher
 	row    Row
-	err    error
-	done   chan struct{}
 }
 
 // blockTally counts what became of one block of a chunk, or of all chunks.
@@ -70,7 +68,6 @@ func (c *coder) newJob() *chunkJob {
 		lens:   make([]uint32, c.blocks),
 		tally:  make([]blockTally, c.blocks),
 		row:    make(Row, len(c.columns)),
-		done:   make(chan struct{}, 1),
 	}
 	for i := range c.columns {
 		j.sizes = append(j.sizes, make([]uint64, c.columns[i].streams)...)
@@ -80,7 +77,7 @@ func (c *coder) newJob() *chunkJob {
 
 // reset makes the job empty, for a chunk that starts at row first.
 func (j *chunkJob) reset(first uint64) {
-	j.first, j.rows, j.size, j.raw, j.err = first, 0, 0, 0, nil
+	j.first, j.rows, j.size, j.raw = first, 0, 0, 0
 	for i := range j.values {
 		j.values[i].Reset()
 	}

@@ -21,6 +21,11 @@ type ReaderOptions struct {
 	// Cache keeps decoded chunks; it may be shared by many readers. Default none.
 	Cache *Cache
 
+	// CacheKey, if not 0, is what the cache knows this segment by: a number from
+	// Cache.Key, for one that is closed and opened again. Only readers of the same
+	// bytes may share one. Default: one of this Reader's own.
+	CacheKey uint64
+
 	// MaxBlockBytes is the most bytes that one block may decode to: files with more
 	// are refused where it shows. Default and at most the writer's own limit, a
 	// little above MaxRowBytes.
@@ -89,7 +94,9 @@ func NewReader(r io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	if err := rd.open(); err != nil {
 		return nil, named(err, o.Name)
 	}
-	rd.key = o.Cache.newKey()
+	if rd.key = o.CacheKey; rd.key == 0 {
+		rd.key = o.Cache.Key()
+	}
 	for i := range rd.dir.schema.Columns {
 		rd.column = append(rd.column, i)
 	}

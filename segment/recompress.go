@@ -2,7 +2,6 @@ package segment
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"runtime"
@@ -27,8 +26,8 @@ type RecompressOptions struct {
 	Encoding string
 
 	// Retrain trains dictionaries anew where the policy wants them. They are trained
-	// without it too where the policy is another one than the segment has; with the
-	// same policy, but for the level, their bytes stay.
+	// without it too where the policy is another one than the segment has, or none
+	// was ever tried; with the same policy, but for the level, their bytes stay.
 	Retrain bool
 
 	// Encodings are encodings beside those of package codec.
@@ -38,7 +37,8 @@ type RecompressOptions struct {
 	// Default GOMAXPROCS.
 	Workers int
 
-	// Progress, if not nil, is called now and then from one goroutine with the rows done.
+	// Progress, if not nil, is called now and then with the rows done, by one
+	// goroutine at a time.
 	Progress func(rows uint64)
 }
 
@@ -61,10 +61,23 @@ func (o *RecompressOptions) policy(src *Reader) (codec.Policy, error) {
 }
 
 // Settled reports whether recompressing src would change nothing: it has the
-// policy already, and was written by this version of the encoder.
+// policy already, dictionaries were tried where that wants them, and it was written
+// by this version of the encoder.
 func (o RecompressOptions) Settled(src *Reader) bool {
 	p, err := o.policy(src)
-	return err == nil && !o.Retrain && p.String() == src.dir.policy && src.dir.encoder == codec.EncoderVersion()
+	return err == nil && !o.Retrain && p.String() == src.dir.policy && src.dir.encoder == codec.EncoderVersion() && !src.untrained(p)
+}
+
+// untrained reports whether policy p wants dictionaries and none was tried for the
+// segment: a Writer that is given none has no rows to train on before they are
+// written.
+func (r *Reader) untrained(p codec.Policy) bool {
+	if r.dir.trials != "" || len(r.dir.dictionaryIDs) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(r.dir.schema.Columns, func(c Column) bool {
+		return p.Rule(c.Name, c.Kind.String(), c.Format).Spec.Dict
+	})
 }
 
 // Recompress writes the rows of src to dst as another segment, under another
@@ -131,8 +144,8 @@ func prepare(ctx context.Context, dst io.Writer, src *Reader, o RecompressOption
 	if err != nil {
 		return nil, p, err
 	}
-	other := was != will
-	if other || o.Retrain {
+	retrain := o.Retrain || was != will || src.untrained(p)
+	if retrain {
 		if chosen, err = train(ctx, src, p, o.Encodings, rep); err != nil {
 			return nil, p, err
 		}
@@ -147,7 +160,7 @@ func prepare(ctx context.Context, dst io.Writer, src *Reader, o RecompressOption
 	}
 	a.dir.metadata = src.dir.metadata
 	a.dir.trials = src.dir.trials
-	if other || o.Retrain {
+	if retrain {
 		a.dir.trials = rep.trials()
 	}
 	return a, p, nil
@@ -214,36 +227,28 @@ func recode(ctx context.Context, a *assembler, src *Reader, o RecompressOptions)
 			k++
 		}
 	}
-	jobs := make([]*chunkJob, jobCount(o.Workers))
-	for i := range jobs {
-		jobs[i] = a.coder.newJob()
-	}
-	t := src.dir.chunks
-	p := newPipeline(ctx, o.Workers, maxKept, jobs,
-		func(j *chunkJob) error { return recodeChunk(a.coder, src, j, copies) },
+	p := newPipeline(ctx, o.Workers, maxKept, a.coder.newJob,
+		func(j *chunkJob) error { return j.timed(func() error { return recodeChunk(a.coder, src, j, copies) }) },
 		func(j *chunkJob) error {
 			if o.Progress != nil {
 				o.Progress(j.first + uint64(j.rows) - src.footer.firstRow)
 			}
 			return a.chunk(j)
 		})
-	for i := range t.len() {
-		j, err := p.get()
-		if err != nil {
-			break
+	t, next := src.dir.chunks, 0
+	err := p.each(o.Workers, func(j *chunkJob) (more bool, err error) {
+		if next == t.len() {
+			return false, nil
 		}
-		j.reset(t.first[i])
-		j.chunk, j.rows = i, t.rows(i)
-		if j.size, err = src.chunkMemory(i); err != nil {
-			p.put(j)
-			p.fail(err)
-			break
+		j.reset(t.first[next])
+		j.chunk, j.rows = next, t.rows(next)
+		if j.size, err = t.memory(src.r, next); err != nil {
+			return false, src.inFile(err)
 		}
-		if p.submit(j) != nil {
-			break
-		}
-	}
-	if err := p.close(); err != nil {
+		next++
+		return true, nil
+	})
+	if err != nil {
 		return err
 	}
 	for i := range a.dir.columns { // values and streams are the same
@@ -251,30 +256,6 @@ func recode(ctx context.Context, a *assembler, src *Reader, o RecompressOptions)
 		copy(a.dir.columns[i].Streams, src.dir.columns[i].Streams)
 	}
 	return nil
-}
-
-// chunkMemory returns about the bytes that a chunk takes in memory: stored, and of a
-// single row, which may be a giant that compresses well, before compression.
-func (r *Reader) chunkMemory(chunk int) (int, error) {
-	t := r.dir.chunks
-	off, n := t.place(chunk, 0, t.blocks)
-	if t.rows(chunk) > 1 {
-		return n, nil
-	}
-	size := n
-	var head [1 + binary.MaxVarintLen32]byte
-	for _, stored := range t.lengths(chunk) {
-		if int(stored) >= minBlock {
-			h := head[:min(len(head), int(stored)-8)]
-			if err := readFull(r.r, h, off); err != nil {
-				return 0, r.inFile(err)
-			}
-			raw, _ := binary.Uvarint(h[1:]) // checked when the block is decoded
-			size += int(min(raw, maxBlock))
-		}
-		off += int64(stored)
-	}
-	return size, nil
 }
 
 func recodeChunk(c *coder, src *Reader, j *chunkJob, copies []bool) error {

@@ -47,14 +47,14 @@ func Recover(r io.ReaderAt, size int64, o RecoverOptions) (*Damaged, error) {
 	if d.f, err = a.understood(); err != nil {
 		return nil, inFile(damage(SectionFile, 0, size, err), o.Name)
 	}
-	if _, err := d.content(); err != nil {
+	if _, err := d.decoder(); err != nil {
 		return nil, named(err, o.Name)
 	}
 	return d, nil
 }
 
-func (d *Damaged) content() (*content, error) {
-	return newContent(d.a, d.f, d.o.Encodings, d.o.MaxBlockBytes)
+func (d *Damaged) decoder() (*chunkDecoder, error) {
+	return newChunkDecoder(d.a, d.f, d.o.Encodings, d.o.MaxBlockBytes, 1)
 }
 
 // Flaws returns what is wrong with all but the chunks.
@@ -93,19 +93,21 @@ func (d *Damaged) Rows(ctx context.Context) iter.Seq2[Numbered, error] {
 	return func(yield func(Numbered, error) bool) {
 		v := &verifier{o: VerifyOptions{Name: d.o.Name}}
 		v.yield = func(f Flaw, _ error) bool { return yield(Numbered{}, &f) }
-		c, err := d.content()
+		c, err := d.decoder()
 		if err != nil {
 			yield(Numbered{}, named(err, d.o.Name))
 			return
 		}
-		check := &chunkCheck{a: d.a, v: v, content: c}
+		k := &checker{a: d.a, decoder: c}
 		row := make(Row, len(c.columns))
 		err = d.a.walk(c.coder.blocks, v.flaw, func(p piece) (bool, error) {
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
-			if !check.decode(&p) {
-				return !v.stopped, nil
+			if !k.decode(&p) {
+				more := v.flaw(k.flaws[0])
+				k.flaws = k.flaws[:0]
+				return more, nil
 			}
 			for n := range p.frame.rows {
 				for i := range row {

@@ -10,8 +10,10 @@ import (
 	"github.com/segstore/segstore/segment/merkle"
 )
 
-// Report is what a Recompress changed. Times named CPU are spent in the codec,
-// added up over the workers; those named wall passed on the clock.
+// Report is what a Recompress changed. Times named CPU are those of the codec,
+// added up over the workers; those named wall passed on the clock. Where the system
+// has no CPU clock of a thread (other than Linux), the first are what passed inside
+// the codec.
 type Report struct {
 	Table       string         `json:"table"`
 	FirstRow    uint64         `json:"first_row"`

@@ -62,7 +62,7 @@ type scanner struct {
 	rows  int // of the current chunk
 	err   error
 
-	took []time.Duration // decoding, by column of the schema; nil where nobody asks
+	took []time.Duration // CPU time of decoding, by column of the schema; nil where nobody asks
 
 	off    int64 // in the file, of buffer
 	buffer []byte
@@ -133,11 +133,13 @@ func (s *scanner) decode() error {
 		return s.r.decodeColumns(s.s, s.chunk, s.decoded, b, s.from)
 	}
 	for i, c := range s.decoded {
-		began := time.Now()
-		if err := s.r.decodeColumns(s.s, s.chunk, s.decoded[i:i+1], b, s.from); err != nil {
+		w := startWatch()
+		err := s.r.decodeColumns(s.s, s.chunk, s.decoded[i:i+1], b, s.from)
+		cpu, _ := w.stop()
+		s.took[c] += cpu
+		if err != nil {
 			return err
 		}
-		s.took[c] += time.Since(began)
 	}
 	return nil
 }

@@ -36,13 +36,14 @@ func train(ctx context.Context, src *Reader, p codec.Policy, encodings []codec.E
 			}
 			dr := DictionaryReport{Column: t.name, Block: i, Reason: "no bytes to train on"}
 			if bytes > 0 {
-				start := time.Now()
 				total := int64(float64(bytes) * float64(src.Info().RawBytes) / float64(max(sampled, 1)))
+				w := startWatch()
 				choice, err := choose(ctx, t.rule, samples, max(total, bytes), p.ChunkBytes)
+				cpu, _ := w.stop()
 				if err != nil {
 					return nil, fmt.Errorf("segment: column %q: dictionary: %w", t.name, err)
 				}
-				dr.Reason, dr.Trials, dr.TrainNS = choice.Reason, choice.Trials, time.Since(start)
+				dr.Reason, dr.Trials, dr.TrainNS = choice.Reason, choice.Trials, cpu
 				if d := choice.Dict; d != nil {
 					chosen[number] = d
 					dr.Bytes, dr.Kind = len(d.Bytes()), d.Kind().String()
@@ -147,7 +148,7 @@ func (r *Reader) run(values []codec.Values, from uint64, target int) ([]codec.Va
 			values[i].Append(v)
 			size += len(v)
 		}
-		if size >= target || values[0].Len() == maxChunkRows {
+		if size >= target || values[0].Len() == chunkRows(len(values)) {
 			break
 		}
 	}

@@ -63,6 +63,13 @@ type piece struct {
 	bytes []byte // frame and blocks; valid until the next step
 }
 
+// piece returns chunk i without its bytes.
+func (t *chunkTable) piece(i int) piece {
+	p := piece{index: i, off: t.offset[i], frame: frame{first: t.first[i], rows: t.rows(i), lens: t.lengths(i), sum: t.sums[i]}}
+	p.frame.size = frameSize(p.frame.first, p.frame.rows, p.frame.lens)
+	return p
+}
+
 func (p *piece) place(s Section) Place {
 	return Place{Section: s, Chunk: p.index, FirstRow: p.frame.first, Rows: uint64(p.frame.rows), Offset: p.off, Length: int64(p.frame.size)}
 }
@@ -86,11 +93,10 @@ func (a *anatomy) walk(blocks int, flaw func(*Flaw) bool, yield func(piece) (boo
 	}
 	t := a.directory.chunks
 	for i := range t.len() {
-		p := piece{index: i, off: t.offset[i], frame: frame{first: t.first[i], rows: t.rows(i), lens: t.lengths(i), sum: t.sums[i]}}
-		p.frame.size = frameSize(p.frame.first, p.frame.rows, p.frame.lens)
+		p := t.piece(i)
 		n, ahead := int(t.offset[i+1]-p.off), 0
 		if !w.has(p.off, n) {
-			ahead = t.ahead(i, windowBytes)
+			ahead = int(t.offset[t.within(i, windowBytes)] - p.off)
 		}
 		var err error
 		if p.bytes, err = w.at(p.off, n, ahead); err != nil {

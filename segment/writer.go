@@ -104,8 +104,9 @@ func newCoderOptions(encodings []codec.Encoding, workers, chunk int) coderOption
 type Writer struct {
 	o      WriterOptions
 	a      *assembler
-	p      *pipeline
+	p      *pipeline[*chunkJob]
 	cur    *chunkJob
+	most   int    // rows of a chunk
 	next   uint64 // row number of the next row
 	runs   merkle.Runs
 	err    error
@@ -138,35 +139,34 @@ func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 // newRowWriter returns a Writer that cuts rows into chunks for a; hash says
 // whether the leaves are computed here.
 func newRowWriter(a *assembler, o WriterOptions, hash bool) (*Writer, error) {
-	wr := &Writer{o: o, a: a, next: o.FirstRow}
+	wr := &Writer{o: o, a: a, next: o.FirstRow, most: chunkRows(len(o.Schema.Columns))}
 	ctx, cancel := context.WithCancel(o.Context)
 	wr.cancel = cancel
-	jobs := make([]*chunkJob, jobCount(o.Workers))
-	for i := range jobs {
-		jobs[i] = a.coder.newJob()
-		jobs[i].hash = hash
+	newJob := func() *chunkJob {
+		j := a.coder.newJob()
+		j.hash = hash
+		return j
 	}
-	wr.p = newPipeline(ctx, o.Workers, giantBytes(o.Policy.ChunkBytes), jobs, a.coder.encode, func(j *chunkJob) error {
+	wr.p = newPipeline(ctx, o.Workers, giantBytes(o.Policy.ChunkBytes), newJob, func(j *chunkJob) error {
+		return j.timed(func() error { return a.coder.encode(j) })
+	}, func(j *chunkJob) error {
 		for _, leaf := range j.leaves {
 			wr.runs.Append(leaf)
 		}
 		return a.chunk(j)
 	})
+	wr.p.start(o.Workers)
 	return wr, nil
 }
+
+// chunkRows is the most rows of a chunk that a writer cuts: the format's limit, fewer
+// where there are so many columns that the places of short values alone, 4 bytes
+// each, would take more than 4 MiB.
+func chunkRows(columns int) int { return min(maxChunkRows, (1<<20)/columns) }
 
 // giantBytes is the size from which a chunk is a giant: a long row, never a chunk
 // of rows that reached the target.
 func giantBytes(target int) int { return max(maxKept, 2*target) }
-
-// jobCount is how many chunks are in memory: one being filled, one being
-// written, one and a half for each worker.
-func jobCount(workers int) int {
-	if workers == 1 {
-		return 1
-	}
-	return workers + workers/2 + 2
-}
 
 // byBlock turns Dictionaries into dictionaries by number of block.
 func (o *WriterOptions) byBlock() (map[int]*dict.Dict, error) {
@@ -230,7 +230,7 @@ func (w *Writer) append(row Row, size int) error {
 	}
 	w.cur.append(row, size)
 	w.next++
-	if w.cur.size >= target || w.cur.rows == maxChunkRows {
+	if w.cur.size >= target || w.cur.rows == w.most {
 		return w.cut()
 	}
 	return nil
