@@ -22,6 +22,7 @@ var (
 	ErrClosed     = errors.New("archive: use after Close")            // of an Archive or Builder
 	ErrStale      = errors.New("archive: rows replaced since opened") // a file is gone, and nothing of the same identity is there
 	ErrInArchive  = errors.New("archive: file belongs to an archive") // and is changed through it only
+	ErrNotFile    = errors.New("archive: not a file")                 // but a directory, a pipe, or the like
 	ErrNoSpace    = errors.New("archive: not enough space")           // the error may be a *SpaceError
 )
 

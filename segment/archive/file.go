@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/segstore/segstore/codec"
@@ -49,7 +47,9 @@ type FileWriter struct {
 }
 
 // CreateFile starts a segment file that will be path, under another name beside
-// it. Call Finish or Abort. ErrExists where path is there already.
+// it. Call Finish or Abort. ErrExists where path is there already, as whatever it
+// may be, also a link that leads nowhere. What processes that were killed have left
+// of the same file is removed, where the system says that they are dead.
 func CreateFile(fs vfs.FS, path string, o segment.WriterOptions) (*FileWriter, error) {
 	if o.Context == nil {
 		o.Context = context.Background()
@@ -66,7 +66,9 @@ func CreateFile(fs vfs.FS, path string, o segment.WriterOptions) (*FileWriter, e
 }
 
 // Finish ends the segment, reads it back and compares, and gives it its name.
-// When it returns without an error, all of it is durable.
+// When it returns without an error, all of it is durable. ErrExists where another
+// process has made a file of that name meanwhile: it is never replaced, on file
+// systems with hard links; on others it is if it is made in the same instant.
 func (w *FileWriter) Finish() (segment.Info, error) {
 	if w.d == nil {
 		return segment.Info{}, segment.ErrClosed
@@ -78,17 +80,12 @@ func (w *FileWriter) Finish() (segment.Info, error) {
 	if err == nil {
 		err = checkWritten(w.ctx, w.d.fs, w.d.path, info, w.encodings)
 	}
-	if err == nil {
-		err = notThere(w.d.fs, w.path)
-	}
 	if err != nil {
 		return segment.Info{}, err
 	}
 	d := w.d
 	w.d = nil
-	if err := d.rename(w.path); err != nil {
-		_ = d.fs.Remove(d.path) // whichever of the two names it has
-		_ = d.fs.Remove(w.path)
+	if err := d.link(w.path); err != nil {
 		return segment.Info{}, err
 	}
 	return info, nil
@@ -111,20 +108,7 @@ func draftFor(fs vfs.FS, path string) (*draft, error) {
 	if err := notThere(fs, path); err != nil {
 		return nil, err
 	}
-	return newDraft(fs, draftName(path))
-}
-
-func draftName(path string) string { return fmt.Sprintf("%s%s-%016x", path, tmpSuffix, rand.Uint64()) }
-
-func notThere(fs vfs.FS, path string) error {
-	_, err := fs.Stat(path)
-	if err == nil {
-		return fmt.Errorf("%w: %s", ErrExists, path)
-	}
-	if !missing(err) {
-		return ioError("finding", path, err)
-	}
-	return nil
+	return newDraftBeside(fs, path, "")
 }
 
 // owner returns the archive to which a file belongs: the manifest in the parent

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -154,5 +155,75 @@ func TestCancelledOnDisk(t *testing.T) {
 	}
 	if names := tree(t, vfs.Default, root); len(names) != 0 {
 		t.Fatalf("left: %q", names)
+	}
+}
+
+// A process that recompresses a lone file is killed: the next one removes what it
+// left, but nothing of one that is alive.
+func TestKilledRecompressFile(t *testing.T) {
+	if path := os.Getenv(killed); path != "" {
+		said := false
+		_, err := archive.RecompressFile(context.Background(), vfs.Default, path, "", under(t, zstdPolicy), func(archive.Progress) {
+			if !said {
+				said = true
+				fmt.Println("begin")
+				time.Sleep(time.Minute) // until it is killed
+			}
+		})
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("has no locks that would not be in the way")
+	}
+	path := filepath.Join(t.TempDir(), strings.Repeat("long", 60)+".seg")
+	drafts := func() (names []string) {
+		for _, n := range tree(t, vfs.Default, filepath.Dir(path)) {
+			if strings.Contains(n, ".tmp-") {
+				names = append(names, n)
+			}
+		}
+		return names
+	}
+	writeSegment(t, vfs.Default, path, testTables(t, 1500, s2Policy)[0])
+	if err := os.Chmod(path, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	killAt(t, "TestKilledRecompressFile", path, 0)
+	dead := drafts()
+	if len(dead) != 1 {
+		t.Fatalf("a killed process left %q", dead)
+	}
+	foreign := dead[0][:len(dead[0])-1] + "g"
+	writeFile(t, vfs.Default, foreign, []byte("another's"))
+
+	began, goOn, done := make(chan bool), make(chan bool), make(chan error, 1)
+	go func() {
+		first := true
+		_, err := archive.RecompressFile(context.Background(), vfs.Default, path, "", under(t, zstdPolicy), func(archive.Progress) {
+			if first {
+				first = false
+				close(began)
+				<-goOn
+			}
+		})
+		done <- err
+	}()
+	<-began
+	living := drafts()
+	if len(living) != 2 || slices.Contains(living, dead[0]) || !slices.Contains(living, foreign) {
+		t.Errorf("beside the file: %q, %q was of a dead one", living, dead)
+	}
+	if _, err := archive.RecompressFile(context.Background(), vfs.Default, path, "", under(t, largePolicy), nil); err != nil {
+		t.Fatal(err)
+	}
+	if now := drafts(); !slices.Equal(now, living) {
+		t.Errorf("beside the file: %q, alive is %q", now, living)
+	}
+	close(goOn)
+	if err := <-done; err != nil {
+		t.Errorf("the one that was alive: %v", err)
+	}
+	if now := drafts(); !slices.Equal(now, []string{foreign}) {
+		t.Errorf("left: %q", now)
 	}
 }

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -11,10 +10,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
-
-// tmpSuffix ends the names of files that are being written. A writer that opens
-// an archive removes them: nobody can be writing any more.
-const tmpSuffix = ".tmp"
 
 // segmentName matches the base name of a segment, and of what is derived from it.
 var segmentName = regexp.MustCompile(`^(\d{10,20})-(\d{10,20})-[0-9a-f]{16}\.seg(\.tree|\.par)?$`)
@@ -27,12 +22,14 @@ func (a *Archive) removeLeftovers(m *manifest) error {
 	if err != nil {
 		return ioError("listing", a.dir, err)
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		if name == ManifestName+tmpSuffix {
-			if err := a.removeLeftover(name); err != nil {
-				return err
-			}
+	if slices.Contains(names, ManifestName+tmpSuffix) {
+		if err := a.removeLeftover(ManifestName + tmpSuffix); err != nil {
+			return err
+		}
+	}
+	if at, err := resolve(a.fs, a.path(ManifestName)); err == nil && a.fs.PathDir(at) != a.dir { // a link
+		if err := a.fs.Remove(at + tmpSuffix); err != nil && !missing(err) {
+			return ioError("removing", at+tmpSuffix, err)
 		}
 	}
 	for i := range m.tables {
@@ -113,7 +110,7 @@ func removeStale(fs vfs.FS, dir string, log *slog.Logger) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if !staleName(name, base) {
+		if !isTmpName(name, base) {
 			continue
 		}
 		path := fs.PathJoin(parent, name)
@@ -132,16 +129,4 @@ func removeStale(fs vfs.FS, dir string, log *slog.Logger) error {
 		log.Info("removed what an interrupted builder left", "dir", path)
 	}
 	return nil
-}
-
-// staleName reports whether name is that of a builder's directory: base, tmpSuffix,
-// a dash and 16 hex digits.
-func staleName(name, base string) bool {
-	digits, ok := strings.CutPrefix(name, base+tmpSuffix+"-")
-	return ok && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
-}
-
-// builderDir returns the name of the directory in which a builder of dir works.
-func builderDir(dir string, random uint64) string {
-	return fmt.Sprintf("%s%s-%016x", dir, tmpSuffix, random)
 }

@@ -7,101 +7,13 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
-	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
 )
 
-// writes is the category under which a file system accounts for what is written.
-const writes vfs.DiskWriteCategory = "segstore"
-
-// draft is a file under a temporary name, until it is whole. In this order:
-// write, sync, close, read back and compare, rename, sync the directory. Whoever
-// finds the final name finds a whole file.
-type draft struct {
-	fs   vfs.FS
-	path string   // the temporary one
-	f    vfs.File // nil once closed
-}
-
-func newDraft(fs vfs.FS, path string) (*draft, error) {
-	f, err := fs.Create(path, writes)
-	if err != nil {
-		return nil, ioError("creating", path, err)
-	}
-	return &draft{fs: fs, path: path, f: f}, nil
-}
-
-// Write appends to the file. As a vfs.File it may change p.
-func (d *draft) Write(p []byte) (int, error) {
-	n, err := d.f.Write(p)
-	return n, ioError("writing", d.path, err)
-}
-
-// close ends writing; after it without an error all is durable, but for the name.
-func (d *draft) close() error {
-	err := ioError("syncing", d.path, d.f.Sync())
-	cerr := ioError("closing", d.path, d.f.Close())
-	d.f = nil
-	return errors.Join(err, cerr)
-}
-
-// discard closes and removes the file.
-func (d *draft) discard() error {
-	var err error
-	if d.f != nil {
-		err = ioError("closing", d.path, d.f.Close())
-		d.f = nil
-	}
-	return errors.Join(err, ioError("removing", d.path, d.fs.Remove(d.path)))
-}
-
-// rename gives the file its final name, and makes that durable. After an error
-// either name may be there.
-func (d *draft) rename(to string) error {
-	if err := d.fs.Rename(d.path, to); err != nil {
-		return ioError("renaming", d.path, err)
-	}
-	return syncDir(d.fs, d.fs.PathDir(to))
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return ioError("opening", dir, err)
-	}
-	err = ioError("syncing", dir, d.Sync())
-	return errors.Join(err, ioError("closing", dir, d.Close()))
-}
-
-// missing reports whether an error says that a file is not there.
-func missing(err error) bool { return errors.Is(err, iofs.ErrNotExist) }
-
-// resolve returns the absolute path of a directory or file on the disk, with
-// links followed where it exists: it must mean the same place, and the lock the
-// same lock, also when the process changes its directory.
-func resolve(fs vfs.FS, path string) (string, error) {
-	if vfs.Root(fs) != vfs.Default {
-		return path, nil
-	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		return real, nil
-	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(abs))
-	if err != nil {
-		return "", ioError("finding", filepath.Dir(abs), err)
-	}
-	return filepath.Join(parent, filepath.Base(abs)), nil
-}
-
-// writeManifest replaces the manifest in dir. done says whether the new one may
+// writeManifest replaces the manifest in dir, whose permissions it keeps. done says whether the new one may
 // be there already although there is an error.
 func writeManifest(fs vfs.FS, dir string, m *manifest) (size int64, done bool, err error) {
 	b, err := m.encode()
@@ -111,8 +23,11 @@ func writeManifest(fs vfs.FS, dir string, m *manifest) (size int64, done bool, e
 	if err != nil {
 		return 0, false, err
 	}
-	path := fs.PathJoin(dir, ManifestName)
-	d, err := newDraft(fs, path+tmpSuffix)
+	path, err := resolve(fs, fs.PathJoin(dir, ManifestName)) // where it is a link, the link stays
+	if err != nil {
+		return 0, false, err
+	}
+	d, err := newDraft(fs, path+tmpSuffix, path)
 	if err != nil {
 		return 0, false, err
 	}
@@ -155,21 +70,18 @@ func readManifest(fs vfs.FS, dir string) (*manifest, int64, error) {
 
 // readSmall reads a whole file that cannot be larger than a manifest.
 func readSmall(fs vfs.FS, path string) (b []byte, err error) {
-	f, err := fs.Open(path)
+	f, size, err := openRead(fs, path)
+	if errors.Is(err, ErrNotFile) {
+		return nil, &ManifestError{File: path, Err: err}
+	}
 	if err != nil {
-		return nil, ioError("opening", path, err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, ioError("closing", path, f.Close())) }()
-	st, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, ioError("asking for the size of", path, err)
-	case st.IsDir():
-		return nil, &ManifestError{File: path, Err: errors.New("a directory")}
-	case st.Size() > maxManifestBytes:
-		return nil, &ManifestError{File: path, Err: fmt.Errorf("%d bytes, at most %d", st.Size(), maxManifestBytes)}
+	if size > maxManifestBytes {
+		return nil, &ManifestError{File: path, Err: fmt.Errorf("%d bytes, at most %d", size, maxManifestBytes)}
 	}
-	b = make([]byte, st.Size())
+	b = make([]byte, size)
 	if _, err := io.ReadFull(f, b); err != nil {
 		return nil, ioError("reading", path, err)
 	}

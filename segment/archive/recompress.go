@@ -181,7 +181,7 @@ func (a *Archive) recompress(ctx context.Context, j *job) (*SegmentReport, error
 	if err := j.checkSpace(a.fs, dir); err != nil {
 		return nil, err
 	}
-	d, err := newDraft(a.fs, a.fs.PathJoin(dir, fmt.Sprintf("%010d.%d%s", j.s.FirstRow, a.drafts.Add(1), tmpSuffix)))
+	d, err := newDraft(a.fs, a.fs.PathJoin(dir, fmt.Sprintf("%010d.%d%s", j.s.FirstRow, a.drafts.Add(1), tmpSuffix)), a.Path(j.s))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,17 @@ import (
 // RecompressFile recompresses a lone segment file in place, or, where out is not
 // empty, into a new file. What is written is read back and compared before it
 // gets its name. ErrInArchive for a file in place that an archive's manifest
-// names, ErrExists where out is there. The report is of one segment.
+// names. The report is of one segment.
+//
+// In place, the new file gets the permissions of the old one, and where path is a
+// link, the file to which it leads is replaced, not the link. A new file is never
+// put in the place of another: ErrExists where out is there, as whatever it may be,
+// also if another process has made it meanwhile; on file systems without hard links
+// that is not seen if it is made in the same instant.
+//
+// A process that is killed leaves a temporary file beside the one it was to write.
+// The next that writes the same one removes it, where the system says that nobody
+// is at work on it: not on Windows.
 func RecompressFile(ctx context.Context, fs vfs.FS, path, out string, o RecompressOptions, progress func(Progress)) (*Report, error) {
 	began := time.Now()
 	o = o.withDefaults(nil)
@@ -23,7 +33,11 @@ func RecompressFile(ctx context.Context, fs vfs.FS, path, out string, o Recompre
 	if err := target(fs, path, out); err != nil && !o.DryRun {
 		return nil, err
 	}
-	f, err := OpenFile(fs, path, segment.ReaderOptions{Encodings: o.Encodings})
+	real, err := resolve(fs, path) // once: the link may lead elsewhere when all is done
+	if err != nil {
+		return nil, err
+	}
+	f, err := OpenFile(fs, real, segment.ReaderOptions{Name: path, Encodings: o.Encodings})
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +45,8 @@ func RecompressFile(ctx context.Context, fs vfs.FS, path, out string, o Recompre
 	var sr *SegmentReport
 	var d *draft
 	if err == nil {
-		sr, d, err = j.file(ctx, fs, path, out)
+		j.s.File = path
+		sr, d, err = j.file(ctx, fs, real, out)
 	}
 	// The file is closed before one is renamed to its name: Windows wants that.
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -41,7 +56,7 @@ func RecompressFile(ctx context.Context, fs vfs.FS, path, out string, o Recompre
 		return nil, err
 	}
 	if d != nil {
-		if err := j.publish(d, path, out); err != nil {
+		if err := place(d, real, out); err != nil {
 			return nil, err
 		}
 	}
@@ -92,16 +107,16 @@ func (j *job) file(ctx context.Context, fs vfs.FS, path, out string) (*SegmentRe
 		sr, err := estimate(ctx, j)
 		return sr, nil, err
 	}
-	to := out
+	to, like := out, ""
 	if out == "" {
-		if to = path; j.o.Settled(j.r) {
+		if to, like = path, path; j.o.Settled(j.r) {
 			return skipped(j), nil, nil
 		}
 	}
 	if err := j.checkSpace(fs, fs.PathDir(to)); err != nil {
 		return nil, nil, err
 	}
-	d, err := newDraft(fs, draftName(to))
+	d, err := newDraftBeside(fs, to, like)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,26 +134,21 @@ func (j *job) file(ctx context.Context, fs vfs.FS, path, out string) (*SegmentRe
 	if err != nil {
 		return nil, d, err
 	}
-	sr.File = to
+	if out != "" {
+		sr.File = out
+	}
 	return sr, d, nil
 }
 
-// publish gives the draft its name.
-func (j *job) publish(d *draft, path, out string) error {
-	if out == "" {
-		err := d.rename(path) // the old file, or the new one
-		if err != nil {
-			_ = d.fs.Remove(d.path) // not there, if it was renamed
-		}
-		return err
+// place gives the draft its name.
+func place(d *draft, path, out string) error {
+	if out != "" {
+		return d.link(out)
 	}
-	if err := notThere(d.fs, out); err != nil {
-		return errors.Join(err, d.discard())
+	err := d.rename(path) // the old file, or the new one
+	if err != nil {
+		_ = d.fs.Remove(d.path) // not there, if it was renamed
+		err = errors.Join(err, d.release())
 	}
-	if err := d.rename(out); err != nil {
-		_ = d.fs.Remove(d.path) // whichever of the two names it has
-		_ = d.fs.Remove(out)
-		return err
-	}
-	return nil
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"runtime"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -44,7 +43,7 @@ func stage(fs vfs.FS, dir string, log *slog.Logger, encodings []codec.Encoding) 
 	if err := removeStale(fs, dir, log); err != nil {
 		return nil, err
 	}
-	s.tmp = builderDir(dir, rand.Uint64())
+	s.tmp = tmpName(fs, dir)
 	if err := fs.MkdirAll(s.tmp, 0o777); err != nil {
 		return nil, ioError("making", s.tmp, err)
 	}
@@ -57,12 +56,8 @@ func stage(fs vfs.FS, dir string, log *slog.Logger, encodings []codec.Encoding) 
 
 // free returns ErrExists where something is in the way.
 func (s *staging) free() error {
-	_, err := s.fs.Stat(s.dir)
-	if err == nil {
-		return fmt.Errorf("%w: %s", ErrExists, s.dir)
-	}
-	if !missing(err) {
-		return ioError("finding", s.dir, err)
+	if err := notThere(s.fs, s.dir); err != nil {
+		return err
 	}
 	parent := s.fs.PathDir(s.dir)
 	if _, err := s.fs.Stat(parent); err != nil {
@@ -88,7 +83,7 @@ func (s *staging) addTable(t tableEntry) (int, error) {
 // draft starts a file in a table's directory.
 func (s *staging) draft(table string) (*draft, error) {
 	s.drafts++
-	return newDraft(s.fs, s.fs.PathJoin(s.tmp, table, fmt.Sprintf("%d%s", s.drafts, tmpSuffix)))
+	return newDraft(s.fs, s.fs.PathJoin(s.tmp, table, fmt.Sprintf("%d%s", s.drafts, tmpSuffix)), "")
 }
 
 // add publishes a draft that holds the segment which follows a table's last one.

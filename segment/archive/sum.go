@@ -15,23 +15,6 @@ import (
 
 const hashBuffer = 1 << 20
 
-// openRead opens a file and returns its size.
-func openRead(fs vfs.FS, path string, opts ...vfs.OpenOption) (vfs.File, int64, error) {
-	f, err := fs.Open(path, opts...)
-	if err != nil {
-		return nil, 0, ioError("opening", path, err)
-	}
-	st, err := f.Stat()
-	if err == nil && st.IsDir() {
-		err = errors.New("a directory")
-	}
-	if err != nil {
-		_ = f.Close() // the error that led here is the one to report
-		return nil, 0, ioError("asking for the size of", path, err)
-	}
-	return f, st.Size(), nil
-}
-
 // digest reads size bytes of r into h; done, if not nil, is told how many so far.
 func digest(ctx context.Context, h hash.Hash, r io.ReaderAt, size int64, path string, done func(int64)) error {
 	buf := make([]byte, min(size, hashBuffer))
