@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	iofs "io/fs"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
 )
@@ -186,5 +189,76 @@ func TestVerifyPlacesFlaws(t *testing.T) {
 		if !errors.Is(err, archive.ErrNoTable) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Where a segment's file should be is something else, or one that cannot be opened
+// or read: each is said of its segment, and every other one is verified all the
+// same.
+func TestVerifyGoesOn(t *testing.T) {
+	mem := vfs.NewMem()
+	tables := testTables(t, 300, zstdPolicy)
+	mustBuild(t, mem, "/chain", archive.CreateOptions{SegmentBytes: 8 << 10}, tables)
+	a := mustOpen(t, mem, "/chain", archive.Options{ReadOnly: true})
+	all := segments(t, a)
+	mustClose(t, a)
+	b := readFile(t, mem, "/chain/"+all[3].File)
+	b[len(b)/2] ^= 1
+	writeFile(t, mem, "/chain/"+all[3].File, b)
+	if err := errors.Join(mem.Remove("/chain/"+all[0].File), mem.MkdirAll("/chain/"+all[0].File, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch {
+		case op.Kind == errorfs.OpOpen && op.Path == "/chain/"+all[1].File:
+			return &iofs.PathError{Op: "open", Path: op.Path, Err: iofs.ErrPermission}
+		case op.Kind == errorfs.OpFileReadAt && op.Path == "/chain/"+all[2].File:
+			return errorfs.ErrInjected
+		}
+		return nil
+	}))
+	for _, d := range []segment.Depth{segment.Structure, segment.Checksums, segment.Content} {
+		a = mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
+		var flawed []segment.Flaw
+		var unread []*archive.SegmentError
+		for f, err := range a.Verify(context.Background(), archive.VerifyOptions{Depth: d}) {
+			var se *archive.SegmentError
+			switch {
+			case err == nil:
+				flawed = append(flawed, f)
+			case errors.As(err, &se) && !errors.Is(err, segment.ErrCorrupt):
+				unread = append(unread, se)
+			default:
+				t.Fatal(err)
+			}
+		}
+		want := 3
+		if d == segment.Structure {
+			want = 2 // it reads no rows
+		}
+		if len(flawed) != want {
+			t.Fatalf("depth %d: flaws %v", d, flawed)
+		}
+		for i, k := range []int{0, 1, 3}[:want] {
+			if flawed[i].File != all[k].File || flawed[i].Rows != all[k].Rows && k != 3 {
+				t.Errorf("depth %d: flaw %d is %v", d, i, &flawed[i])
+			}
+		}
+		if !errors.Is(&flawed[0], archive.ErrNotFile) || flawed[0].Section != segment.SectionFile || !errors.Is(&flawed[1], iofs.ErrPermission) {
+			t.Errorf("depth %d: flaws %v", d, flawed)
+		}
+		if len(unread) != 1 || unread[0].Segment.File != all[2].File || !errors.Is(unread[0], errorfs.ErrInjected) || !strings.Contains(unread[0].Error(), all[2].File) {
+			t.Errorf("depth %d: errors %v", d, unread)
+		}
+		blocks, _ := a.Table("blocks")
+		if _, err := blocks.Row(nil, 100); !errors.Is(err, segment.ErrCorrupt) {
+			t.Errorf("a row of what is a directory: %v", err)
+		}
+		notes := all[len(all)-1]
+		tab, _ := a.Table("notes")
+		if row, err := tab.Row(nil, notes.FirstRow); err != nil || !equal(row, tables[1].rows[notes.FirstRow]) {
+			t.Errorf("a row of another segment: %q, %v", row, err)
+		}
+		mustClose(t, a)
 	}
 }

@@ -54,6 +54,19 @@ func (e *SpaceError) Error() string {
 // Unwrap returns ErrNoSpace.
 func (e *SpaceError) Unwrap() error { return ErrNoSpace }
 
+// SegmentError is what kept a segment from being verified, other than damage: what
+// is not known of it is not known of the others.
+type SegmentError struct {
+	Segment SegmentInfo
+	Err     error
+}
+
+// Error returns the file and the cause.
+func (e *SegmentError) Error() string { return inSegment(e.Segment.File, e.Err).Error() }
+
+// Unwrap returns the cause.
+func (e *SegmentError) Unwrap() error { return e.Err }
+
 // ioError adds what was done to an I/O error, and ErrNoSpace where the disk is full.
 func ioError(what, path string, err error) error {
 	if err == nil {

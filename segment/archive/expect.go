@@ -38,7 +38,7 @@ type Expectation struct {
 // it was recompressed. The file concerned is read: SameFile and SameContent say
 // that it is whole. A read-only archive is refreshed first. Replaced files are known
 // by their xxh64 only. For a SHA-256 every file is read until one has it; one that
-// is missing is passed over.
+// is missing, or no file, is passed over.
 func (a *Archive) Expect(ctx context.Context, sum string) (Expectation, error) {
 	want, err := parseSum(sum)
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *Archive) Expect(ctx context.Context, sum string) (Expectation, error) {
 				e.Answer, e.Reason = Unknown, unknownSHA
 			}
 			got, _, err := SHA256(ctx, a.fs, a.Path(all[i]))
-			if missing(err) {
+			if missing(err) || errors.Is(err, ErrNotFile) {
 				continue
 			}
 			if err != nil {
@@ -119,6 +119,10 @@ func expectSegment(ctx context.Context, fs vfs.FS, path string, s *SegmentInfo, 
 	sum, _, err := Checksum(ctx, fs, path)
 	if missing(err) {
 		e.Reason = "the file is missing"
+		return e, nil
+	}
+	if s != nil && errors.Is(err, ErrNotFile) {
+		e.Reason = "something else is in the place of the file: " + err.Error()
 		return e, nil
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -213,8 +214,11 @@ func (s *files) openSegment(info SegmentInfo) (vfs.File, *segment.Reader, []*seg
 // find opens a file that must be there.
 func (s *files) find(info SegmentInfo, o vfs.OpenOption) (vfs.File, int64, error) {
 	f, size, err := openRead(s.fs, s.path(info.File), o)
-	if missing(err) {
+	switch {
+	case missing(err):
 		err = fileFlaw(info, 0, fmt.Errorf("the file is missing: %w", err))
+	case errors.Is(err, ErrNotFile):
+		err = fileFlaw(info, 0, fmt.Errorf("something else is in its place: %w", err))
 	}
 	return f, size, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"iter"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -21,9 +22,11 @@ type VerifyOptions struct {
 // manifest; none means that they are whole, as deep as was looked, and the ones
 // that the manifest names.
 //
-// A segment that is damaged, or missing, does not end it, nor does one that
-// cannot be read: that is an error, with which the rest is still verified. An
-// error of ctx or of the options is the last.
+// A segment that is damaged does not end it, nor does one whose file is missing, is
+// something else, such as a directory, or may not be opened: those are flaws too,
+// the last with fs.ErrPermission as its cause, for nothing is known of its bytes. Nor
+// does a segment that cannot be read: that is a *SegmentError, not damage, and the
+// rest is still verified. Any other error, of ctx or of the options, is the last.
 //
 // Checksums reads every byte once: a file whose checksum is the manifest's holds
 // the bytes that were verified when it was written. Where it is not, the file's
@@ -50,7 +53,7 @@ func (a *Archive) Verify(ctx context.Context, o VerifyOptions) iter.Seq2[segment
 					yield(segment.Flaw{}, ctx.Err())
 					return
 				}
-				if err != nil && !yield(segment.Flaw{}, inSegment(s.File, err)) {
+				if err != nil && !yield(segment.Flaw{}, &SegmentError{Segment: s, Err: err}) {
 					return
 				}
 				v.p.Segment++
@@ -111,6 +114,9 @@ func (v *verifier) open(s SegmentInfo) (f vfs.File, size int64, now SegmentInfo,
 		f, size, err = fs.find(h.info, vfs.SequentialReadsOption)
 		return err
 	})
+	if errors.Is(err, iofs.ErrPermission) {
+		err = fileFlaw(s, 0, fmt.Errorf("the file cannot be opened: %w", err))
+	}
 	if err != nil {
 		return nil, 0, s, err
 	}
