@@ -61,8 +61,9 @@
 //
 // A reader checks that first. It refuses another version or a member that it does
 // not know as ErrVersion, and everything else that does not fit as ErrManifest:
-// names that are not those of the rows and checksums they stand for, gaps and
-// overlaps, more than 64 MiB.
+// a member that is missing, there twice, null, or written in another case; names
+// that are not those of the rows and checksums they stand for; gaps and overlaps;
+// more than 64 MiB.
 //
 // All file work goes through the vfs package of Pebble, which has file systems in
 // memory, and such that fail, for tests.

@@ -2,11 +2,9 @@ package archive
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +83,7 @@ type segmentJSON struct {
 	StoredBytes int64            `json:"stored_bytes"`
 	Checksum    segment.Checksum `json:"checksum"`
 	ContentRoot merkle.Hash      `json:"content_root"`
-	ID          string           `json:"id"`
+	ID          segment.ID       `json:"id"`
 	Replaced    []Replaced       `json:"replaced,omitempty"`
 }
 
@@ -116,7 +114,7 @@ func (m *manifest) encode() ([]byte, error) {
 			if k > 0 {
 				b = append(b, ',')
 			}
-			add("\n        ", segmentJSON{s.FirstRow, s.Rows, s.File, s.RawBytes, s.StoredBytes, s.Checksum, s.ContentRoot, s.ID.String(), s.Replaced})
+			add("\n        ", segmentJSON{s.FirstRow, s.Rows, s.File, s.RawBytes, s.StoredBytes, s.Checksum, s.ContentRoot, s.ID, s.Replaced})
 		}
 		b = closed(b, len(t.segments), "\n      ]")
 		b = append(b, "\n    }"...)
@@ -160,16 +158,11 @@ func decodeManifest(b []byte) (*manifest, error) {
 		Tables   []tableJSON `json:"tables"`
 		Checksum string      `json:"checksum"`
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields() // what is not understood would be lost when the manifest is written again
-	if err := d.Decode(&j); err != nil {
-		if strings.HasPrefix(err.Error(), "json: unknown field") {
-			return nil, fmt.Errorf("%w: manifest: %w", ErrVersion, err)
-		}
+	if err := checkMembers(b, manifestShape()); err != nil { // what is not understood would be lost when the manifest is written again
 		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("more than one JSON value")
+	if err := json.Unmarshal(b, &j); err != nil {
+		return nil, err
 	}
 	m := &manifest{chainID: j.ChainID, tables: make([]tableEntry, 0, len(j.Tables))}
 	for _, t := range j.Tables {
@@ -177,10 +170,7 @@ func decodeManifest(b []byte) (*manifest, error) {
 		for i, s := range t.Segments {
 			e.segments[i] = SegmentInfo{
 				Table: t.Table, FirstRow: s.FirstRow, Rows: s.Rows, File: s.File, RawBytes: s.RawBytes, StoredBytes: s.StoredBytes,
-				Checksum: s.Checksum, ContentRoot: s.ContentRoot, Replaced: s.Replaced, schema: t.Schema,
-			}
-			if n, err := hex.Decode(e.segments[i].ID[:], []byte(s.ID[:min(len(s.ID), 2*len(segment.ID{}))])); err != nil || n != len(segment.ID{}) || len(s.ID) != 2*n {
-				return nil, fmt.Errorf("table %q, segment %d: id %q is not %d hex digits", t.Table, i, s.ID, 2*len(segment.ID{}))
+				Checksum: s.Checksum, ContentRoot: s.ContentRoot, ID: s.ID, Replaced: s.Replaced, schema: t.Schema,
 			}
 		}
 		m.tables = append(m.tables, e)

@@ -160,6 +160,30 @@ func TestManifestHostile(t *testing.T) {
 		{"tables that are none", `"tables": [`, `"tables": 5, "x": [`, false},
 		{"long chain id", `"test \u003c1\u003e"`, `"` + strings.Repeat("x", 257) + `"`, false},
 		{"deep nesting", `"test \u003c1\u003e"`, strings.Repeat("[", 100000) + strings.Repeat("]", 100000), false},
+		{"member in another case", `"tables"`, `"Tables"`, false},
+		{"member of a segment in another case", `"rows":50`, `"Rows":50`, false},
+		{"member that folds to another", `"checksum":"0123`, `"check\u017fum":"0123`, false},
+		{"tables twice", `"tables"`, `"tables": [], "tables"`, false},
+		{"tables twice, once with an escape", `"tables"`, `"\u0074ables": [], "tables"`, false},
+		{"tables twice, once in another case", `"tables"`, `"TABLES": [], "tables"`, false},
+		{"version twice", `"chain_id"`, `"version": 1, "chain_id"`, false},
+		{"rows twice", `"rows":50`, `"rows":49,"rows":50`, false},
+		{"columns twice", `{"columns"`, `{"columns":[],"columns"`, false},
+		{"name of a column twice", `"kind":"uint"`, `"kind":"bytes","kind":"uint"`, false},
+		{"checksum of a replaced file twice", `"stored_bytes":77`, `"stored_bytes":77,"stored_bytes":77`, false},
+		{"tables null", `"tables": [`, `"tables": null, "x": [`, false},
+		{"first row null", `"first_row": 100`, `"first_row": null`, false},
+		{"first row of a segment null", `{"first_row":0,`, `{"first_row":null,`, false},
+		{"segments null", `"segments": []`, `"segments": null`, false},
+		{"replaced null", `"replaced":[{"checksum":"fedcba9876543210","stored_bytes":77}]`, `"replaced":null`, false},
+		{"chain id null", `"test \u003c1\u003e"`, `null`, false},
+		{"no first row", `"first_row": 0,`, ``, false},
+		{"no segments", `,
+      "segments": []`, ``, false},
+		{"unknown member of a column", `"kind":"uint"`, `"kind":"uint","x":1`, true},
+		{"list in a number's place", `"rows":50`, `"rows":[50]`, false},
+		{"comma missing", `"rows":50,`, `"rows":50`, false},
+		{"comma too many", `"segments": []`, `"segments": [,]`, false},
 		{"two values", `"test \u003c1\u003e"`, `"x"} {"a": 1`, false},
 	} {
 		text := string(mustEncode(t, testManifest()))
@@ -171,6 +195,24 @@ func TestManifestHostile(t *testing.T) {
 			t.Errorf("%s: taken", c.name)
 		} else if errors.Is(err, ErrVersion) != c.version {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// What is wrong with a member is said of its name.
+func TestManifestNamesMembers(t *testing.T) {
+	for _, c := range []struct{ old, new, says string }{
+		{`"tables"`, `"Tables"`, `"Tables", which is written "tables"`},
+		{`"tables"`, `"tables": [], "tables"`, `the manifest has the member "tables" twice`},
+		{`"tables": [`, `"tables": null, "x": [`, `"tables" is null`},
+		{`"rows":50,`, ``, `a segment without the member "rows"`},
+		{`"raw_bytes"`, `"raw_bites"`, `a segment with an unknown member "raw_bites"`},
+		{`"kind":"uint"`, `"kind":"bytes","kind":"uint"`, `a column has the member "kind" twice`},
+		{`"stored_bytes":77`, `"stored_bytes":null`, `"stored_bytes" is null`},
+	} {
+		_, err := decodeManifest(restamp(bytes.Replace(mustEncode(t, testManifest()), []byte(c.old), []byte(c.new), 1)))
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s for %s: %v", c.new, c.old, err)
 		}
 	}
 }
@@ -211,6 +253,8 @@ func FuzzManifest(f *testing.F) {
 	f.Add(b[:len(b)/2])
 	f.Add(mustEncode(f, &manifest{}))
 	f.Add([]byte(strings.Replace(string(b), `"rows":50`, `"rows":51`, 1)))
+	f.Add([]byte(strings.Replace(string(b), `"tables"`, `"tables": [], "\u0074ables"`, 1)))
+	f.Add([]byte(strings.Replace(string(b), `"tables"`, `"tables\`, 1)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, b := range [][]byte{b, restamp(b)} {
 			m, err := decodeManifest(b)
