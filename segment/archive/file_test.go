@@ -243,43 +243,6 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-func TestCheckListForms(t *testing.T) {
-	fs := vfs.NewMem()
-	writeFile(t, fs, "/a b", []byte("hello"))
-	const xxh, sha = "26c7827d889f6da3", "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-	for text, answer := range map[string]archive.Answer{
-		xxh + "  /a b":                  archive.SameFile,
-		sha + "  /a b":                  archive.SameFile,
-		sha + " */a b":                  archive.SameFile,
-		sha + "  /a b\r":                archive.SameFile,
-		"SHA256 (/a b) = " + sha:        archive.SameFile,
-		"XXH64 (/a b) = " + xxh:         archive.SameFile,
-		strings.ToUpper(sha) + "  /a b": archive.SameFile,
-		xxh + "  /nothing":              archive.Different,
-		"0" + xxh[1:] + "  /a b":        archive.Different,
-		xxh:                             "",
-		xxh + " /a b":                   "",
-		xxh + "  ":                      "",
-		"12  /a b":                      "",
-		"no checksum at all":            "",
-	} {
-		n := 0
-		for e, err := range archive.CheckList(context.Background(), fs, nil, strings.NewReader(text+"\n")) {
-			if n++; (err != nil) != (answer == "") || e.Answer != answer {
-				t.Errorf("%q: %+v, %v", text, e, err)
-			}
-		}
-		if n != 1 {
-			t.Errorf("%q: %d answers", text, n)
-		}
-	}
-	for _, err := range archive.CheckList(context.Background(), fs, nil, strings.NewReader(strings.Repeat("x", 1<<20))) {
-		if err == nil {
-			t.Error("a line of 1 MiB")
-		}
-	}
-}
-
 func TestStats(t *testing.T) {
 	fs := vfs.NewMem()
 	tables := small(t, fs, dictPolicy)

@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -79,23 +80,17 @@ type hexSum struct {
 
 // parseSum reads 16 hex digits (xxh64) or 64 (SHA-256).
 func parseSum(s string) (hexSum, error) {
-	b := []byte(s)
-	for i, c := range b {
-		switch {
-		case c >= '0' && c <= '9' || c >= 'a' && c <= 'f':
-		case c >= 'A' && c <= 'F':
-			b[i] = c + 'a' - 'A'
-		default:
-			return hexSum{}, fmt.Errorf("archive: checksum %q: expected hex digits", s)
-		}
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		return hexSum{}, fmt.Errorf("archive: checksum %.80q: expected hex digits", s)
 	}
-	h := hexSum{text: string(b)}
+	h := hexSum{text: hex.EncodeToString(b)}
 	switch len(b) {
-	case 16:
-		return h, h.xxh.UnmarshalText(b)
-	case 2 * sha256.Size:
+	case 8:
+		return h, h.xxh.UnmarshalText([]byte(s))
+	case sha256.Size:
 		h.sha256 = true
 		return h, nil
 	}
-	return hexSum{}, fmt.Errorf("archive: checksum of %d digits, expected 16 (xxh64) or 64 (SHA-256)", len(b))
+	return hexSum{}, fmt.Errorf("archive: checksum of %d digits, expected 16 (xxh64) or 64 (SHA-256)", len(s))
 }
