@@ -110,7 +110,11 @@ func (a *anatomy) readFront(flaw func(*Flaw)) error {
 		return err
 	}
 	a.frontOK = true
-	a.front = decodeFront(b, a.id(), func(e *Flaw) {
+	var known []*dict.Dict
+	if a.directory != nil {
+		known = a.directory.dictionaries
+	}
+	a.front = decodeFront(b, a.id(), known, func(e *Flaw) {
 		a.frontOK = false
 		if errors.Is(e.Err, ErrVersion) && (a.directory == nil || e.Section == SectionDictionary) {
 			err = e.Err // whole, and not understood here; the directory was, and repeats all but dictionaries

@@ -151,19 +151,8 @@ func (a *assembler) write(b []byte) error {
 
 // chunk adds an encoded chunk, the next in order.
 func (a *assembler) chunk(j *chunkJob) error {
-	start := len(a.buf)
-	a.buf = appendFrameHead(a.buf, j.first, j.rows, j.lens)
-	var h frameHash
-	h.start(a.header.id, a.buf[start:])
-	end := 0
-	for _, n := range j.lens {
-		if n > 0 {
-			end += int(n)
-			h.block(j.out[end-8 : end])
-		}
-	}
-	sum := h.d.Sum64()
-	a.buf = le.AppendUint64(a.buf, sum)
+	var sum uint64
+	a.buf, sum = j.appendFrame(a.buf, a.header.id)
 	giant := len(j.out) > maxKept // written from where it lies
 	if !giant {
 		a.buf = append(a.buf, j.out...)

@@ -234,6 +234,23 @@ func (c *coder) seal(j *chunkJob, column, block, start int) {
 	j.tally[k].stored, j.tally[k].blocks = int64(n), 1
 }
 
+// appendFrame appends the frame of the encoded chunk, and returns its checksum too.
+func (j *chunkJob) appendFrame(dst []byte, id ID) ([]byte, uint64) {
+	start := len(dst)
+	dst = appendFrameHead(dst, j.first, j.rows, j.lens)
+	var h frameHash
+	h.start(id, dst[start:])
+	end := 0
+	for _, n := range j.lens {
+		if n > 0 {
+			end += int(n)
+			h.block(j.out[end-8 : end])
+		}
+	}
+	sum := h.d.Sum64()
+	return le.AppendUint64(dst, sum), sum
+}
+
 // hashRows computes the leaf of every row.
 func (j *chunkJob) hashRows() {
 	j.leaves = j.leaves[:0]

@@ -191,7 +191,7 @@ func (r *Reader) openDictionaries() error {
 		return err
 	}
 	var first error
-	f := decodeFront(b, r.footer.id, func(e *CorruptionError) {
+	f := decodeFront(b, r.footer.id, nil, func(e *CorruptionError) {
 		switch {
 		case e.Section == SectionDictionary && errors.Is(e.Err, ErrVersion):
 			first = e.Err
@@ -241,6 +241,14 @@ func (r *Reader) FirstRow() uint64 { return r.footer.firstRow }
 
 // EndRow returns one past the number of the last row.
 func (r *Reader) EndRow() uint64 { return r.footer.firstRow + r.footer.rows }
+
+// RawBytes returns the bytes of all values.
+func (r *Reader) RawBytes() (n uint64) {
+	for _, c := range r.dir.columns {
+		n += c.RawBytes
+	}
+	return n
+}
 
 // Layout returns how columns are encoded; it must not be changed.
 func (r *Reader) Layout() Layout { return r.dir.layout }

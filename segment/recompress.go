@@ -146,7 +146,7 @@ func prepare(ctx context.Context, dst io.Writer, src *Reader, o RecompressOption
 	}
 	retrain := o.Retrain || was != will || src.untrained(p)
 	if retrain {
-		if chosen, err = train(ctx, src, p, o.Encodings, rep); err != nil {
+		if chosen, err = train(ctx, src, src.dir.schema, p, o.Encodings, rep); err != nil {
 			return nil, p, err
 		}
 	}

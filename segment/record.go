@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -137,7 +138,7 @@ func (f *front) dictionaryBytes() (n int64) {
 }
 
 // take adds what a record says.
-func (f *front) take(r record) error {
+func (f *front) take(r record, known []*dict.Dict) error {
 	switch r.kind {
 	case recordTable:
 		if err := ValidateName(string(r.body)); err != nil {
@@ -160,6 +161,10 @@ func (f *front) take(r record) error {
 	case recordDictionary:
 		if len(r.body) < 1 {
 			return fmt.Errorf("dictionary without a kind")
+		}
+		if i := len(f.dictionaries); i < len(known) && known[i] != nil && byte(known[i].Kind()) == r.body[0] && bytes.Equal(known[i].Bytes(), r.body[1:]) {
+			f.dictionaries = append(f.dictionaries, known[i])
+			return nil
 		}
 		d, err := newDictionary(r.body[0], r.body[1:])
 		if err == nil {
@@ -189,8 +194,9 @@ func expect(i int) (recordKind, int) {
 
 // decodeFront reads the front records b, which lie at offset 64 of the file.
 // It calls flaw for every damaged record and goes on where the next one can be
-// found; without flaws, what it returns is whole and consistent.
-func decodeFront(b []byte, id ID, flaw func(*CorruptionError)) *front {
+// found; without flaws, what it returns is whole and consistent. known are
+// dictionaries that have been read elsewhere: equal ones are not made again.
+func decodeFront(b []byte, id ID, known []*dict.Dict, flaw func(*CorruptionError)) *front {
 	f := &front{}
 	c := wire.NewCursor(b)
 	ok := true
@@ -214,7 +220,7 @@ func decodeFront(b []byte, id ID, flaw func(*CorruptionError)) *front {
 			err = fmt.Errorf("record of kind %d, index %d; expected %d, %d", r.kind, r.index, kind, index)
 		}
 		if err == nil {
-			err = f.take(r)
+			err = f.take(r, known)
 		}
 		if err != nil {
 			lost := false // its length is damaged, it seems: what follows is no record

@@ -201,22 +201,23 @@ func ParseUint(value []byte) uint64 {
 	return binary.LittleEndian.Uint64(value)
 }
 
-var errRow = errors.New("segment: row does not fit the schema")
+// ErrRow is what a row that does not fit its schema returns.
+var ErrRow = errors.New("segment: row does not fit the schema")
 
-// check returns an error when row is not a row of s; raw is the row's bytes.
-func (s Schema) check(row Row) (raw int, err error) {
+// Check returns ErrRow when row is not a row of s; raw is the bytes of its values.
+func (s Schema) Check(row Row) (raw int, err error) {
 	if len(row) != len(s.Columns) {
-		return 0, fmt.Errorf("%w: %d values for %d columns", errRow, len(row), len(s.Columns))
+		return 0, fmt.Errorf("%w: %d values for %d columns", ErrRow, len(row), len(s.Columns))
 	}
 	for i := range s.Columns {
 		c, n := &s.Columns[i], len(row[i])
 		if c.Kind == Fixed && n != c.Width || c.Kind == Uint && n != 8 {
-			return 0, fmt.Errorf("%w: column %q is %s, value has %d bytes", errRow, c.Name, c.KindString(), n)
+			return 0, fmt.Errorf("%w: column %q is %s, value has %d bytes", ErrRow, c.Name, c.KindString(), n)
 		}
 		raw += n
 	}
 	if raw > MaxRowBytes {
-		return 0, fmt.Errorf("%w: %d bytes, at most %d", errRow, raw, MaxRowBytes)
+		return 0, fmt.Errorf("%w: %d bytes, at most %d", ErrRow, raw, MaxRowBytes)
 	}
 	return raw, nil
 }

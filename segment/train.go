@@ -15,15 +15,15 @@ const maxSample = 8 << 20
 // train chooses a dictionary, or none, for each block that the policy wants one
 // for, on chunks spread evenly over the segment: some to train on, others to try
 // it on. It depends on the rows and the policy alone.
-func train(ctx context.Context, src *Reader, p codec.Policy, encodings []codec.Encoding, rep *Report) (map[int]*dict.Dict, error) {
+func train(ctx context.Context, src Source, schema Schema, p codec.Policy, encodings []codec.Encoding, rep *Report) (map[int]*dict.Dict, error) {
 	began := time.Now()
 	chosen := map[int]*dict.Dict{}
-	plan, err := planTraining(src.dir.schema, p, encodings)
+	plan, err := planTraining(schema, p, encodings)
 	if err != nil || len(plan) == 0 {
 		return chosen, err
 	}
 	rep.trained = true
-	sampled, err := sample(ctx, src, p.ChunkBytes, plan)
+	sampled, err := sample(ctx, src, len(schema.Columns), p.ChunkBytes, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func train(ctx context.Context, src *Reader, p codec.Policy, encodings []codec.E
 			}
 			dr := DictionaryReport{Column: t.name, Block: i, Reason: "no bytes to train on"}
 			if bytes > 0 {
-				total := int64(float64(bytes) * float64(src.Info().RawBytes) / float64(max(sampled, 1)))
+				total := int64(float64(bytes) * float64(src.RawBytes()) / float64(max(sampled, 1)))
 				w := startWatch()
 				choice, err := choose(ctx, t.rule, samples, max(total, bytes), p.ChunkBytes)
 				cpu, _ := w.stop()
@@ -94,29 +94,29 @@ func planTraining(s Schema, p codec.Policy, encodings []codec.Encoding) (plan []
 
 // sample takes chunks as the policy would cut them, at evenly spaced rows, and
 // adds their blocks to the plan. It returns the bytes of the rows taken.
-func sample(ctx context.Context, src *Reader, chunkBytes int, plan []*training) (sampled int64, err error) {
-	rows := src.footer.rows
-	raw := src.Info().RawBytes
+func sample(ctx context.Context, src Source, columns, chunkBytes int, plan []*training) (sampled int64, err error) {
+	rows := src.EndRow() - src.FirstRow()
+	raw := src.RawBytes()
 	n := uint64(max(maxSample/chunkBytes, 1))
 	spread := raw > maxSample
 	if !spread {
 		n = rows // chunk after chunk, until all rows are taken
 	}
-	next := src.footer.firstRow
-	var values []codec.Values
+	next := src.FirstRow()
+	values := make([]codec.Values, columns)
 	for i := range n {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		if spread {
 			hi := float64(rows) * float64(i) / float64(n)
-			next = max(next, src.footer.firstRow+uint64(hi))
+			next = max(next, src.FirstRow()+uint64(hi))
 		}
 		if next >= src.EndRow() {
 			break
 		}
-		var size int
-		if values, size, err = src.run(values, next, chunkBytes); err != nil {
+		size, err := takeRun(src, values, next, chunkBytes)
+		if err != nil {
 			return 0, err
 		}
 		next += uint64(values[0].Len())
@@ -129,30 +129,6 @@ func sample(ctx context.Context, src *Reader, chunkBytes int, plan []*training) 
 		}
 	}
 	return sampled, nil
-}
-
-// run reads rows from number from on until they hold target bytes.
-func (r *Reader) run(values []codec.Values, from uint64, target int) ([]codec.Values, int, error) {
-	for len(values) < len(r.column) {
-		values = append(values, codec.Values{})
-	}
-	for i := range values {
-		values[i].Reset()
-	}
-	size := 0
-	for row, err := range r.Rows(from) {
-		if err != nil {
-			return values, size, err
-		}
-		for i, v := range row {
-			values[i].Append(v)
-			size += len(v)
-		}
-		if size >= target || values[0].Len() == chunkRows(len(values)) {
-			break
-		}
-	}
-	return values, size, nil
 }
 
 // split adds the blocks of one chunk to the plan's samples.

@@ -24,8 +24,7 @@ type WriterOptions struct {
 
 	// Dictionaries are the dictionaries for columns whose rule asks for one, by
 	// column name; a rule without one uses its fallback. One that no rule asks for
-	// is an error. A Writer sees rows once and cannot train: write with a policy
-	// that needs none and Recompress, which does.
+	// is an error. A Writer sees rows once and cannot train: Write does.
 	Dictionaries map[string]*dict.Dict
 
 	// Encodings are encodings beside those of package codec.
@@ -124,7 +123,14 @@ func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newWriter(w, o, chosen, "")
+}
+
+// newWriter returns a Writer with dictionaries by block; trials says how they were
+// chosen.
+func newWriter(w io.Writer, o WriterOptions, chosen map[int]*dict.Dict, trials string) (*Writer, error) {
 	f := front{table: o.Table, schema: o.Schema}
+	var err error
 	if f.layout, f.dictionaries, err = planLayout(o.Schema, o.Policy, o.Encodings, chosen); err != nil {
 		return nil, err
 	}
@@ -132,7 +138,7 @@ func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.dir.metadata = o.Metadata
+	a.dir.metadata, a.dir.trials = o.Metadata, trials
 	return newRowWriter(a, o, true)
 }
 
@@ -203,7 +209,7 @@ func (w *Writer) Append(row Row) error {
 	if w.err != nil {
 		return w.err
 	}
-	size, err := w.o.Schema.check(row)
+	size, err := w.o.Schema.Check(row)
 	if err != nil {
 		return err
 	}
