@@ -30,8 +30,8 @@ type Options struct {
 	// negative: none.
 	CacheBytes int64
 
-	// OpenFiles is how many segment files stay open after use; those in use come on
-	// top. Default 128.
+	// OpenFiles is how many segment files stay open after use, about the ones used
+	// last; those in use come on top. Default 128.
 	OpenFiles int
 
 	// Encodings are encodings beside those of package codec.

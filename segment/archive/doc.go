@@ -46,8 +46,10 @@
 // lock and writes nothing; when files are replaced under it, it follows.
 //
 // Open reads the manifest and no segment. Files are opened when they are asked
-// for; Options.OpenFiles of them stay open, the ones used last. A file that is
-// replaced stays on the disk until its last user in the process has left.
+// for; Options.OpenFiles of them stay open, about the ones used last, and what is
+// cached of the others stays of use. A file that is replaced stays on the disk until
+// its last user in the process has left. Reading rows of a file that is open takes no
+// lock of the archive.
 //
 // # MANIFEST.json
 //

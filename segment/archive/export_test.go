@@ -28,3 +28,9 @@ func WriteManySegments(t testing.TB, fs vfs.FS, dir string, n int) {
 		t.Fatal(err)
 	}
 }
+
+// LockFiles takes the lock under which files are opened and closed.
+func LockFiles(a *Archive) (unlock func()) {
+	a.files.mu.Lock()
+	return a.files.mu.Unlock
+}

@@ -4,37 +4,47 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/segstore/segstore/segment"
 )
 
-// files keeps segment files open: those in use, and the ones used last. A file
-// that was replaced goes when its last user has left.
+// files keeps segment files open: those in use, and about the ones used last. A
+// file that was replaced goes when its last user has left.
 type files struct {
 	fs   vfs.FS
 	path func(file string) string
 	o    segment.ReaderOptions
 
+	closed atomic.Bool
+
 	mu     sync.Mutex
 	lru    *simplelru.LRU[*handle, struct{}]
 	limit  int
 	doomed map[string]*handle // to be removed, by name: in use still, or nil where removing failed
-	closed bool
 	open   int
 	opened uint64
 	err    error // the first from closing or removing a file
 }
 
 // handle is one segment file, open or not.
+//
+// Whoever finds refs above zero may add to it without a lock: reading a row of a
+// file that is open takes none. From zero it is raised under files.mu only, and
+// there the file is opened and closed: f, r and columns do not change while refs
+// is above zero.
 type handle struct {
 	info SegmentInfo
 
-	// The rest is guarded by files.mu; f, r and columns do not change while refs > 0.
-	refs    int           // of users, and one of the LRU while it is in there
+	refs atomic.Int64 // of users, and one of the LRU while it is in there
+	used atomic.Bool  // since the LRU has last looked
+
+	// The rest is guarded by files.mu.
 	wait    chan struct{} // while one goroutine opens the file: closed when it is done
 	gone    bool          // replaced by another file
+	key     uint64        // by which the cache knows the file, however often it is opened
 	f       vfs.File
 	r       *segment.Reader
 	columns []*segment.ColumnReader
@@ -49,15 +59,36 @@ func newFiles(fs vfs.FS, path func(string) string, limit int, o segment.ReaderOp
 // acquire opens the file of h, unless it is open. Every acquire without an error
 // wants a release. Many goroutines may acquire: one opens, the others wait.
 func (s *files) acquire(h *handle) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	for n := h.refs.Load(); n > 0; n = h.refs.Load() {
+		if h.refs.CompareAndSwap(n, n+1) {
+			h.touch()
+			return nil
+		}
+	}
+	return s.acquireSlow(h)
+}
+
+// touch notes that the file was used. Mostly it was before: nothing is written then,
+// for which other processors would have to wait.
+func (h *handle) touch() {
+	if !h.used.Load() {
+		h.used.Store(true)
+	}
+}
+
+func (s *files) acquireSlow(h *handle) error {
 	for {
 		s.mu.Lock()
 		switch {
-		case s.closed:
+		case s.closed.Load():
 			s.mu.Unlock()
 			return ErrClosed
-		case h.r != nil:
-			h.refs++
-			s.lru.Get(h)
+		case h.r != nil: // opened meanwhile, or not closed yet
+			h.refs.Add(1)
+			h.touch()
 			s.mu.Unlock()
 			return nil
 		case h.wait != nil:
@@ -68,50 +99,83 @@ func (s *files) acquire(h *handle) error {
 		}
 		wait := make(chan struct{})
 		h.wait = wait
+		if h.key == 0 {
+			h.key = s.o.Cache.Key()
+		}
+		key := h.key
 		s.mu.Unlock()
 
-		f, r, columns, err := s.openSegment(h.info)
+		f, r, columns, err := s.openSegment(h.info, key)
 
 		s.mu.Lock()
 		h.wait = nil
 		close(wait)
-		if err == nil && s.closed {
+		if err == nil && s.closed.Load() {
 			s.note(f.Close())
 			err = ErrClosed
 		}
-		if err != nil {
-			s.mu.Unlock()
-			return err
-		}
-		h.f, h.r, h.columns, h.refs = f, r, columns, 1
-		s.open++
-		s.opened++
-		if !h.gone {
-			h.refs++
-			s.lru.Add(h, struct{}{})
-			if s.lru.Len() > s.limit {
-				oldest, _, _ := s.lru.RemoveOldest()
-				s.drop(oldest)
-			}
+		if err == nil {
+			h.f, h.r, h.columns = f, r, columns
+			s.open++
+			s.opened++
+			h.refs.Store(1) // from here on others may use it
+			s.keep(h)
 		}
 		s.mu.Unlock()
-		return nil
+		return err
+	}
+}
+
+// keep puts a file that was opened into the LRU, and lets another one go if there
+// are too many: the one used first, but for those that were used again since.
+func (s *files) keep(h *handle) {
+	if h.gone {
+		return
+	}
+	h.refs.Add(1)
+	h.touch()
+	s.lru.Add(h, struct{}{})
+	for range s.lru.Len() {
+		if s.lru.Len() <= s.limit {
+			return
+		}
+		oldest, _, _ := s.lru.GetOldest()
+		if oldest.used.Swap(false) {
+			s.lru.Get(oldest) // comes to the other end
+			continue
+		}
+		s.lru.Remove(oldest)
+		s.drop(oldest)
+	}
+	if s.lru.Len() > s.limit { // all of them were
+		oldest, _, _ := s.lru.RemoveOldest()
+		s.drop(oldest)
 	}
 }
 
 // release ends a use.
 func (s *files) release(h *handle) {
+	if h.refs.Add(-1) > 0 {
+		return
+	}
 	s.mu.Lock()
-	s.drop(h)
+	s.finish(h)
 	s.mu.Unlock()
 }
 
-// drop takes one reference off; the last one closes the file, and removes it if
-// it was replaced. s.mu is held: a file of the same name cannot be published
-// between the decision and the removal.
+// drop ends the use of the LRU. s.mu is held.
 func (s *files) drop(h *handle) {
-	h.refs--
-	if h.refs > 0 || h.r == nil {
+	if h.refs.Add(-1) == 0 {
+		s.finish(h)
+	}
+}
+
+// finish closes a file that nobody uses, and removes it if it was replaced. s.mu is
+// held: a file of the same name cannot be published between the decision and the
+// removal, nor another use begin. One may have begun, and ended, since the caller
+// saw the last one end.
+func (s *files) finish(h *handle) {
+	if h.r == nil || h.refs.Load() > 0 {
 		return
 	}
 	s.note(ioError("closing", h.info.File, h.f.Close()))
@@ -147,11 +211,11 @@ func (s *files) retire(h *handle) {
 	defer s.mu.Unlock()
 	h.gone = true
 	inLRU := s.lru.Remove(h)
-	if h.refs == 0 {
+	if h.r == nil { // or being opened: that finds it, and keeps it, or does not
 		_ = s.remove(h.info.File) // tried again by close
 		return
 	}
-	s.doomed[h.info.File] = h
+	s.doomed[h.info.File] = h // whoever closes it removes it
 	if inLRU {
 		s.drop(h)
 	}
@@ -185,7 +249,7 @@ func (s *files) publish(d *draft, file string) error {
 func (s *files) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
+	s.closed.Store(true)
 	for s.lru.Len() > 0 {
 		h, _, _ := s.lru.RemoveOldest()
 		s.drop(h)
@@ -198,12 +262,12 @@ func (s *files) close() error {
 }
 
 // openSegment opens a file and holds it against the manifest.
-func (s *files) openSegment(info SegmentInfo) (vfs.File, *segment.Reader, []*segment.ColumnReader, error) {
+func (s *files) openSegment(info SegmentInfo, key uint64) (vfs.File, *segment.Reader, []*segment.ColumnReader, error) {
 	f, size, err := s.find(info, vfs.RandomReadsOption)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	r, columns, err := s.readSegment(f, size, info)
+	r, columns, err := s.readSegment(f, size, info, key)
 	if err != nil {
 		_ = f.Close() // the error that led here is the one to report
 		return nil, nil, nil, err
@@ -223,12 +287,12 @@ func (s *files) find(info SegmentInfo, o vfs.OpenOption) (vfs.File, int64, error
 	return f, size, err
 }
 
-func (s *files) readSegment(f vfs.File, size int64, info SegmentInfo) (*segment.Reader, []*segment.ColumnReader, error) {
+func (s *files) readSegment(f vfs.File, size int64, info SegmentInfo, key uint64) (*segment.Reader, []*segment.ColumnReader, error) {
 	if size != info.StoredBytes {
 		return nil, nil, fileFlaw(info, size, fmt.Errorf("%d bytes, the manifest says %d", size, info.StoredBytes))
 	}
 	o := s.o
-	o.Name = info.File
+	o.Name, o.CacheKey = info.File, key
 	r, err := segment.NewReader(f, size, o)
 	if err != nil {
 		return nil, nil, err

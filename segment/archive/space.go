@@ -30,28 +30,14 @@ func checkSpace(fs vfs.FS, dir string, need uint64) error {
 
 // checkSpace checks that the recompressed segment fits into dir.
 func (j *job) checkSpace(fs vfs.FS, dir string) error {
-	p, err := j.policy()
-	if err != nil {
-		return err
-	}
-	return checkSpace(fs, dir, needed(j.s, p))
-}
-
-// policy returns the policy that the segment will have.
-func (j *job) policy() (codec.Policy, error) {
-	p, err := j.o.Policy, error(nil)
-	if len(p.Rules) == 0 {
+	p := j.o.Policy
+	if len(p.Rules) == 0 { // another level or encoding does not change the codecs
+		var err error
 		if p, err = j.r.Policy(); err != nil {
-			return p, err
+			return err
 		}
 	}
-	if j.o.Encoding != "" {
-		p = p.WithEncoding(j.o.Encoding)
-	}
-	if j.o.Level != nil {
-		p = p.WithLevel(*j.o.Level)
-	}
-	return p, nil
+	return checkSpace(fs, dir, needed(j.s, p))
 }
 
 // needed returns about how many bytes a segment may take under another policy:
