@@ -135,4 +135,5 @@ type Exported struct {
 	SourceSHA256 Sum    `json:"source_sha256"`
 	Match        Match  `json:"match"`
 	Reason       string `json:"reason,omitempty"` // why it is not identical
+	Kept         bool   `json:"kept,omitempty"`   // it was there already, with these bytes
 }

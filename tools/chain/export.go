@@ -14,6 +14,9 @@ import (
 // ErrCannotExport is wrapped by the error of an export whose sources do not hold what the format needs.
 var ErrCannotExport = errors.New("chain: the source cannot be written in this format")
 
+// ErrNoSource is wrapped by the error of an export of a source that the view does not have.
+var ErrNoSource = errors.New("chain: no such source")
+
 // Job says how one source is written.
 type Job struct {
 	Format string // of the file; where it is the source's own, bytes are compared
@@ -70,7 +73,7 @@ func selectSources(v View, names []string) ([]Source, error) {
 	}
 	for _, n := range names {
 		if !slices.ContainsFunc(all, func(s Source) bool { return s.Name == n }) {
-			return nil, fmt.Errorf("%w: no source %q", ErrCannotExport, n)
+			return nil, fmt.Errorf("%w: %.300q", ErrNoSource, n)
 		}
 	}
 	return slices.DeleteFunc(all, func(s Source) bool { return !slices.Contains(names, s.Name) }), nil
@@ -100,6 +103,9 @@ func exportOne(ctx context.Context, out Output, s Source, job Job, name string, 
 		File: name, Source: s.Name, Format: job.Format, SourceFormat: s.Format,
 		FirstBlock: s.FirstBlock, Blocks: s.Blocks,
 		Bytes: h.n, SHA256: Sum(h.sum.Sum(nil)), SourceSHA256: s.SHA256,
+	}
+	if k, ok := f.(keeper); ok {
+		e.Kept = k.kept()
 	}
 	e.Match, e.Reason = outcome.match(e, s)
 	return e, nil

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-
-	"github.com/klauspost/compress/gzip"
 )
 
 // InputBuffer is the size of an Input's buffer: the most that Peek can look ahead.
@@ -32,7 +30,7 @@ type Input struct {
 	name    string
 	raw     rawReader
 	file    io.ReadCloser
-	gz      *gzip.Reader
+	gz      *members
 	plain   io.Reader // below br: decompressed and hashed
 	br      *bufio.Reader
 	sum     hash.Hash // of the plain bytes
@@ -110,8 +108,9 @@ func (in *Input) detectGzip(sum bool) error {
 		in.plain, in.raw.sum = whole, nil
 		return nil
 	}
+	size := in.size
 	in.size, in.gzSum = -1, in.raw.sum
-	if in.gz, err = gzip.NewReader(bufio.NewReaderSize(whole, InputBuffer)); err != nil {
+	if in.gz, err = newMembers(whole, &in.raw, size); err != nil {
 		return in.Fail(0, "a gzip header", err)
 	}
 	in.plain = in.gz
@@ -162,7 +161,10 @@ func (in *Input) Fail(offset int64, want string, cause error) error {
 
 // fault turns an error of the buffer into one for the caller.
 func (in *Input) fault(offset int64, want string, err error) error {
+	var trailing *trailingError
 	switch {
+	case errors.As(err, &trailing):
+		return in.Fail(in.base, "the end of the file", err)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		if in.gz != nil && errors.Is(err, io.ErrUnexpectedEOF) {
 			return in.Fail(in.Offset(), "more compressed data", ErrTruncated)

@@ -2,25 +2,18 @@ package chain_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/segstore/segstore/tools/chain"
 	"github.com/segstore/segstore/tools/chain/chaintest"
 )
-
-func zipped(b []byte) []byte {
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	w.Write(b)
-	w.Close()
-	return out.Bytes()
-}
 
 func noise(n int) []byte {
 	b, r := make([]byte, n), rand.New(rand.NewPCG(1, 2))
@@ -34,7 +27,7 @@ func noise(n int) []byte {
 // compressed, has a known size, or not.
 func TestInput(t *testing.T) {
 	data := noise(3 << 20)
-	gz := zipped(data)
+	gz := chaintest.Gzip(data)
 	for name, tc := range map[string]struct {
 		file chain.File
 		o    chain.InputOptions
@@ -145,4 +138,37 @@ func TestMeter(t *testing.T) {
 		t.Errorf("total %d where one size is not known", total)
 	}
 	chain.NewMeter(5, nil).Add(1) // no function, no effect
+}
+
+// Bytes behind the gzip data are an error that says where they are, in the file as it lies, and what to do.
+func TestGzipTrailing(t *testing.T) {
+	data := noise(200_000)
+	one := chaintest.Gzip(data)
+	two := append(bytes.Clone(one), chaintest.Gzip(data[:10])...)
+	for name, tc := range map[string]struct {
+		gz   []byte
+		at   int64 // of the decompressed bytes
+		want string
+	}{
+		"text":             {append(bytes.Clone(one), "garbage"...), 200_000, fmt.Sprintf("end at byte %d of the compressed file, and 7 more bytes follow that are not gzip; to leave them out, cut the file there (truncate -s %d)", len(one), len(one))},
+		"one byte":         {append(bytes.Clone(one), 0x1f), 200_000, fmt.Sprintf("truncate -s %d)", len(one))},
+		"zeros":            {append(bytes.Clone(two), make([]byte, 100_000)...), 200_010, fmt.Sprintf("truncate -s %d)", len(two))},
+		"a broken member":  {append(bytes.Clone(one), 0x1f, 0x8b, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0), 200_000, fmt.Sprintf("in the member at byte %d", len(one))},
+		"a wrong checksum": {append(bytes.Clone(one[:len(one)-8]), make([]byte, 8)...), 0, fmt.Sprintf("near byte %d as it lies", len(one))},
+	} {
+		for _, f := range []chain.File{chaintest.BytesFile("f.gz", tc.gz), chaintest.StreamFile("f.gz", tc.gz)} {
+			in, err := chain.OpenInput(t.Context(), f, chain.InputOptions{Gzip: true})
+			if err == nil {
+				err = in.Skip(1<<30, "all")
+			}
+			want := tc.want
+			if f.Size < 0 {
+				want = want[strings.LastIndex(want, "follow")+1:]
+			}
+			var e *chain.InputError
+			if !errors.As(err, &e) || tc.at > 0 && e.Offset != tc.at || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
 }

@@ -56,8 +56,8 @@ type Source struct {
 }
 
 var sourceColumns = []segment.Column{
-	{Name: "name", Kind: segment.Bytes},
-	{Name: "format", Kind: segment.Bytes},
+	{Name: "name", Kind: segment.Bytes, Format: "text"},
+	{Name: "format", Kind: segment.Bytes, Format: "text"},
 	{Name: "first_block", Kind: segment.Uint},
 	{Name: "blocks", Kind: segment.Uint},
 	{Name: "size", Kind: segment.Uint},

@@ -5,26 +5,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/tools/chain"
 	"github.com/segstore/segstore/tools/chain/chaintest"
 )
 
-// discard is a sink that keeps nothing.
-type discard struct{}
-
-func (discard) Create(chain.Table) error         { return nil }
-func (discard) Append(string, segment.Row) error { return nil }
-func (discard) Write(p []byte) (int, error)      { return len(p), nil }
-func (discard) Commit() error                    { return nil }
-func (discard) Abort() error                     { return nil }
-
-type discardAll struct{}
-
-func (discardAll) Create(string) (chain.OutputFile, error) { return discard{}, nil }
-
 func BenchmarkImport(b *testing.B) {
-	data := dataFile(b, "btc/mainnet-large.dat")
+	data := chaintest.ReadAll(b, chaintest.DataFile(b, "btc/mainnet-large.dat"))
 	key := Key{1, 2, 3, 4, 5, 6, 7, 8}
 	for _, k := range []Key{{}, key} {
 		for _, skip := range []bool{false, true} {
@@ -33,7 +19,7 @@ func BenchmarkImport(b *testing.B) {
 				b.SetBytes(f.Size)
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := (Importer{SkipChecks: skip, Key: &k}).Import(context.Background(), []chain.File{f}, discard{}, chain.ImportOptions{}); err != nil {
+					if _, err := (Importer{SkipChecks: skip, Key: &k}).Import(context.Background(), []chain.File{f}, chaintest.Discard{}, chain.ImportOptions{}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -43,14 +29,14 @@ func BenchmarkImport(b *testing.B) {
 }
 
 func BenchmarkExport(b *testing.B) {
-	data := dataFile(b, "btc/mainnet-large.dat")
+	data := chaintest.ReadAll(b, chaintest.DataFile(b, "btc/mainnet-large.dat"))
 	m := new(chaintest.Memory)
 	if _, err := (Importer{}).Import(context.Background(), []chain.File{file("x", data)}, m, chain.ImportOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := (Exporter{}).Export(context.Background(), m, discardAll{}, chain.ExportOptions{}); err != nil {
+		if _, err := (Exporter{}).Export(context.Background(), m, chaintest.Nowhere{}, chain.ExportOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}

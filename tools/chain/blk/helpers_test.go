@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -124,35 +122,6 @@ func roundTrip(t testing.TB, im Importer, name string, b []byte) (*chaintest.Mem
 		t.Fatalf("report: %+v", f)
 	}
 	return m, report
-}
-
-// dataFile returns a file of the shared chain data, or skips the test.
-func dataFile(t testing.TB, name string) []byte {
-	t.Helper()
-	root := os.Getenv("SEGSTORE_DATA")
-	if root == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for ; ; dir = filepath.Dir(dir) {
-			if info, err := os.Stat(filepath.Join(dir, "shared", "data")); err == nil && info.IsDir() {
-				root = filepath.Join(dir, "shared", "data")
-				break
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
-		}
-	}
-	b, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil || root == "" {
-		if os.Getenv("REALDATA") == "required" {
-			t.Fatalf("real chain data is required and not there: %v", err)
-		}
-		t.Skip("no real chain data: set SEGSTORE_DATA")
-	}
-	return b
 }
 
 // wantInputError checks place and text of an error.

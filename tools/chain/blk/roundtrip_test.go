@@ -167,7 +167,7 @@ func TestRealFiles(t *testing.T) {
 		{"btc/block300025.raw", 1, 461},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := dataFile(t, c.name)
+			b := chaintest.ReadAll(t, chaintest.DataFile(t, c.name))
 			m, _ := roundTrip(t, Importer{}, "blk00000.dat", b)
 			if n := m.Rows(BlocksTable); n != c.blocks {
 				t.Errorf("%d blocks, want %d", n, c.blocks)

@@ -2,6 +2,7 @@ package chaintest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"go/build"
@@ -190,3 +191,23 @@ func (Discard) Create(chain.Table) error { return nil }
 
 // Append does nothing.
 func (Discard) Append(string, segment.Row) error { return nil }
+
+// Nowhere is a chain.Output that keeps nothing.
+type Nowhere struct{}
+
+// Create starts a file that keeps nothing.
+func (Nowhere) Create(string) (chain.OutputFile, error) { return nowhereFile{io.Discard}, nil }
+
+type nowhereFile struct{ io.Writer }
+
+func (nowhereFile) Commit() error { return nil }
+func (nowhereFile) Abort() error  { return nil }
+
+// Gzip returns b as one member of a gzip file.
+func Gzip(b []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write(b) // a buffer has no errors
+	_ = w.Close()
+	return out.Bytes()
+}

@@ -8,22 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/tools/chain"
 	"github.com/segstore/segstore/tools/chain/chaintest"
 )
-
-type discard struct{}
-
-func (discard) Create(chain.Table) error         { return nil }
-func (discard) Append(string, segment.Row) error { return nil }
-func (discard) Write(p []byte) (int, error)      { return len(p), nil }
-func (discard) Commit() error                    { return nil }
-func (discard) Abort() error                     { return nil }
-
-type discardAll struct{}
-
-func (discardAll) Create(string) (chain.OutputFile, error) { return discard{}, nil }
 
 const benchColumns = "number:uint,hash:fixed(32),from:hex,memo:bytes,data:hex"
 
@@ -47,7 +34,7 @@ func BenchmarkImport(b *testing.B) {
 	b.SetBytes(f.Size)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := (Importer{Columns: columns}).Import(context.Background(), []chain.File{f}, discard{}, chain.ImportOptions{}); err != nil {
+		if _, err := (Importer{Columns: columns}).Import(context.Background(), []chain.File{f}, chaintest.Discard{}, chain.ImportOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -61,7 +48,7 @@ func BenchmarkExport(b *testing.B) {
 	b.SetBytes(f.Size)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := (Exporter{}).Export(context.Background(), m, discardAll{}, chain.ExportOptions{}); err != nil {
+		if _, err := (Exporter{}).Export(context.Background(), m, chaintest.Nowhere{}, chain.ExportOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}

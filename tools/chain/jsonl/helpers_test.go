@@ -2,7 +2,6 @@ package jsonl
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -17,18 +16,6 @@ func file(name, content string) chain.File {
 	return chain.File{Name: name, Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(content)), nil
 	}}
-}
-
-func compressed(t testing.TB, s string) string {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write([]byte(s)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 // output keeps files in memory.

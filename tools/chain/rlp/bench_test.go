@@ -1,7 +1,6 @@
 package rlp_test
 
 import (
-	"io"
 	"testing"
 
 	"github.com/segstore/segstore/tools/chain"
@@ -36,19 +35,10 @@ func BenchmarkExport(b *testing.B) {
 			b.SetBytes(f.Size)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := (rlp.Exporter{}).Export(b.Context(), m, nowhere{}, chain.ExportOptions{}); err != nil {
+				if _, err := (rlp.Exporter{}).Export(b.Context(), m, chaintest.Nowhere{}, chain.ExportOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 	}
 }
-
-type nowhere struct{}
-
-func (nowhere) Create(string) (chain.OutputFile, error) { return nowhereFile{io.Discard}, nil }
-
-type nowhereFile struct{ io.Writer }
-
-func (nowhereFile) Commit() error { return nil }
-func (nowhereFile) Abort() error  { return nil }

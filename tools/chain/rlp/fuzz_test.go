@@ -18,7 +18,7 @@ func FuzzRLP(f *testing.F) {
 		blocks := chaintest.EthBlocks(1<<20, n)
 		f.Add(chaintest.RLPS(blocks))
 		f.Add(chaintest.Geth(blocks))
-		f.Add(zipped(chaintest.RLPS(blocks)))
+		f.Add(chaintest.Gzip(chaintest.RLPS(blocks)))
 	}
 	for _, name := range []string{"eth/early-headers.rlps", "eth/fixture-small.rlps"} {
 		path, ok := chaintest.FindData(f, name)

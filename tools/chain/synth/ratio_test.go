@@ -1,12 +1,11 @@
 package synth
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/segstore/segstore/tools/chain/chaintest"
 	"github.com/segstore/segstore/tools/chain/ethereum"
 )
 
@@ -71,7 +70,7 @@ func TestLikeMainnet(t *testing.T) {
 	near("transactions, percent", txs.percent(), 61, 2)
 	near("receipts, percent", receipts.percent(), 12.6, 1)
 
-	b := realBlocks(t)
+	b := chaintest.ReadAll(t, chaintest.DataFile(t, "eth/bench-mainnet.rlps"))
 	realTxs, realReceipts, _ := measure(t, func(yield func(*ethereum.Block) bool) {
 		for len(b) > 0 {
 			_, head, payload, err := ethereum.ItemHeader(b)
@@ -93,30 +92,4 @@ func TestLikeMainnet(t *testing.T) {
 	near("receipts against real ones, percent", receipts.percent(), realReceipts.percent(), 1)
 	near("bytes a transaction against real ones", txs.mean(), realTxs.mean(), 35)
 	near("bytes a receipt against real ones", receipts.mean(), realReceipts.mean(), 55)
-}
-
-// realBlocks returns real blocks, or skips the test.
-func realBlocks(t *testing.T) []byte {
-	t.Helper()
-	root := os.Getenv("SEGSTORE_DATA")
-	if root == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for dir != filepath.Dir(dir) && root == "" {
-			if info, err := os.Stat(filepath.Join(dir, "shared", "data")); err == nil && info.IsDir() {
-				root = filepath.Join(dir, "shared", "data")
-			}
-			dir = filepath.Dir(dir)
-		}
-	}
-	b, err := os.ReadFile(filepath.Join(root, "eth", "bench-mainnet.rlps"))
-	if err != nil || root == "" {
-		if os.Getenv("REALDATA") == "required" {
-			t.Fatalf("real chain data is required and not there: %v", err)
-		}
-		t.Skip("no real chain data: set SEGSTORE_DATA")
-	}
-	return b
 }
