@@ -80,6 +80,7 @@ type Archive struct {
 	state  atomic.Pointer[state]
 	closed atomic.Bool
 	drafts atomic.Uint64 // for names of temporary files
+	share  int64         // manifestShare; tests have others
 
 	change sync.Mutex // held by whoever replaces manifest or state; not for long
 	broken error      // a change of which nobody knows whether it is durable; guarded by change
@@ -146,7 +147,7 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 	if dir, err = resolve(fs, dir); err != nil {
 		return nil, notArchive(given, err)
 	}
-	a := &Archive{fs: fs, dir: dir, o: o, log: o.Logger}
+	a := &Archive{fs: fs, dir: dir, o: o, log: o.Logger, share: manifestShare}
 	if !o.ReadOnly {
 		if _, err := fs.Stat(fs.PathJoin(dir, ManifestName)); missing(err) { // taking the lock would make a file
 			return nil, notArchive(fs.PathJoin(dir, ManifestName), err)

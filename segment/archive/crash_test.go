@@ -83,6 +83,13 @@ func TestCrashBuild(t *testing.T) {
 }
 
 func TestCrashRecompress(t *testing.T) {
+	for name, each := range map[string]bool{"each": true, "together": false} {
+		t.Run(name, func(t *testing.T) { crashRecompress(t, each) })
+	}
+}
+
+// crashRecompress lets the manifest name each new segment by itself, or several.
+func crashRecompress(t *testing.T, each bool) {
 	tables := testTables(t, 60, s2Policy)
 	var before []archive.SegmentInfo
 	images := crash(t, func(fs vfs.FS) {
@@ -92,6 +99,9 @@ func TestCrashRecompress(t *testing.T) {
 		mustClose(t, a)
 	}, func(fs vfs.FS) {
 		a := mustOpen(t, fs, "/chain", archive.Options{})
+		if each {
+			archive.NameEach(a)
+		}
 		mustRecompress(t, a, under(t, zstdPolicy))
 		mustClose(t, a)
 	})
@@ -119,8 +129,8 @@ func TestCrashRecompress(t *testing.T) {
 			t.Fatal(im.what)
 		}
 	}
-	if len(news) != len(before)+1 {
-		t.Errorf("images have %v new segments, expected every number up to %d", news, len(before))
+	if each && len(news) != len(before)+1 || news[0] == 0 || news[len(before)] == 0 {
+		t.Errorf("images have %v new segments, of %d", news, len(before))
 	}
 }
 

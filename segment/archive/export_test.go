@@ -34,3 +34,6 @@ func LockFiles(a *Archive) (unlock func()) {
 	a.files.mu.Lock()
 	return a.files.mu.Unlock
 }
+
+// NameEach lets the manifest name every segment by itself when it is recompressed.
+func NameEach(a *Archive) { a.share = 0 }

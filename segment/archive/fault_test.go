@@ -122,20 +122,40 @@ func TestFaultsRecompress(t *testing.T) {
 		before = segments(t, a)
 		mustClose(t, a)
 	}
-	run := func(fs vfs.FS) error {
-		a, err := archive.Open(fs, "/chain", archive.Options{OpenFiles: 2, Workers: 1})
-		if err != nil {
-			return err
+	for _, each := range []bool{true, false} {
+		run := func(fs vfs.FS) error {
+			a, err := archive.Open(fs, "/chain", archive.Options{OpenFiles: 2, Workers: 1})
+			if err != nil {
+				return err
+			}
+			if each {
+				archive.NameEach(a)
+			}
+			rep, err := a.Recompress(context.Background(), under(t, zstdPolicy), nil)
+			if err == nil {
+				err = compareRows(a, tables, false)
+			}
+			reportHolds(t, a, rep)
+			return errors.Join(err, a.Close())
 		}
-		_, err = a.Recompress(context.Background(), under(t, zstdPolicy), nil)
-		if err == nil {
-			err = compareRows(a, tables, false)
-		}
-		return errors.Join(err, a.Close())
+		faults(t, prepare, run, func(fs vfs.FS, _ error) {
+			oldOrNew(t, fs, tables, before)
+		})
 	}
-	faults(t, prepare, run, func(fs vfs.FS, _ error) {
-		oldOrNew(t, fs, tables, before)
-	})
+}
+
+// reportHolds insists that every segment of a report is in the archive as it is now.
+func reportHolds(t *testing.T, a *archive.Archive, rep *archive.Report) {
+	t.Helper()
+	if rep == nil {
+		return
+	}
+	all := segments(t, a)
+	for _, s := range rep.Segments {
+		if !slices.ContainsFunc(all, func(i archive.SegmentInfo) bool { return i.File == s.File }) {
+			t.Errorf("the report has %s, which is not there", s.File)
+		}
+	}
 }
 
 // oldOrNew opens an archive that was being recompressed: each segment must be the

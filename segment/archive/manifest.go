@@ -254,26 +254,6 @@ func (t *tableEntry) validate() error {
 	return nil
 }
 
-// replace returns a manifest in which a segment of a table is another one that
-// holds the same rows. nil where old is not there any more.
-func (m *manifest) replace(old, s SegmentInfo) *manifest {
-	for i := range m.tables {
-		t := &m.tables[i]
-		if t.name != old.Table {
-			continue
-		}
-		k := t.find(old.FirstRow)
-		if k < 0 || t.segments[k].File != old.File {
-			return nil
-		}
-		next := &manifest{chainID: m.chainID, tables: slices.Clone(m.tables)}
-		next.tables[i].segments = slices.Clone(t.segments)
-		next.tables[i].segments[k] = s
-		return next
-	}
-	return nil
-}
-
 // find returns the number of the segment that holds row, or -1.
 func (t *tableEntry) find(row uint64) int {
 	i, ok := slices.BinarySearchFunc(t.segments, row, func(s SegmentInfo, row uint64) int {

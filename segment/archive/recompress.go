@@ -58,6 +58,11 @@ func (o RecompressOptions) validate() error {
 // such an error comes the report of what was done, with at least one segment, or
 // nil where nothing was.
 //
+// Small segments are named together, by one manifest for new files of 16 times its
+// size, but none later than with the first one that is done ten seconds after it: a
+// crash in between leaves the old ones, and costs the work on the new ones. Both are on
+// the disk until then.
+//
 // Readers go on undisturbed: an old file is removed when its last user in this
 // process has left. The policies of the tables, which are for rows to come, stay.
 //
@@ -75,14 +80,15 @@ func (a *Archive) Recompress(ctx context.Context, o RecompressOptions, progress 
 	}
 	defer end()
 	if o.DryRun {
-		return a.each(ctx, o, progress, estimate)
+		return a.each(ctx, o, progress, estimate, nil)
 	}
 	done, err := a.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return a.each(ctx, o, progress, a.recompress)
+	b := &batch{a: a}
+	return a.each(ctx, o, progress, b.recompress, b)
 }
 
 // job is one segment on its way through a recompression.
@@ -94,8 +100,9 @@ type job struct {
 	progress func(stage Stage, rows uint64)
 }
 
-// each calls work for every segment of the tables, and sums up what it reports.
-func (a *Archive) each(ctx context.Context, o RecompressOptions, progress func(Progress), work func(context.Context, *job) (*SegmentReport, error)) (*Report, error) {
+// each calls work for every segment of the tables, and sums up what it reports. At
+// the end, whatever it is, it flushes b, if that is not nil.
+func (a *Archive) each(ctx context.Context, o RecompressOptions, progress func(Progress), work func(context.Context, *job) (*SegmentReport, error), b *batch) (*Report, error) {
 	began := time.Now()
 	picked, err := a.state.Load().pick(o.Tables)
 	if err != nil {
@@ -107,12 +114,13 @@ func (a *Archive) each(ctx context.Context, o RecompressOptions, progress func(P
 		p.TotalRawBytes += t.info().RawBytes
 	}
 	rep := newReport(o)
-	fail := func(err error) (*Report, error) {
-		if len(rep.Segments) == 0 {
-			return nil, err
+	end := func(err error) (*Report, error) {
+		if b != nil {
+			err = errors.Join(err, b.flush())
+			rep.drop(b.lost)
 		}
-		if last := len(rep.Tables) - 1; rep.Segments[len(rep.Segments)-1].Table != rep.Tables[last].Table {
-			rep.Tables = rep.Tables[:last] // nothing was done of it
+		if err != nil && !rep.cut() {
+			return nil, err
 		}
 		rep.finish()
 		rep.WallNS = time.Since(began)
@@ -122,23 +130,21 @@ func (a *Archive) each(ctx context.Context, o RecompressOptions, progress func(P
 		rep.table(t.name)
 		for _, s := range t.segments {
 			if ctx.Err() != nil {
-				return fail(context.Cause(ctx))
+				return end(context.Cause(ctx))
 			}
 			sr, err := a.one(ctx, o, s, p, progress, work)
 			if err != nil {
 				if ctx.Err() != nil {
 					err = errors.Join(err, context.Cause(ctx))
 				}
-				return fail(inSegment(s.File, err))
+				return end(inSegment(s.File, err))
 			}
 			rep.add(*sr)
 			p.Segment++
 			p.RawBytes += s.RawBytes
 		}
 	}
-	rep.finish()
-	rep.WallNS = time.Since(began)
-	return rep, nil
+	return end(nil)
 }
 
 // inSegment says which segment an error is of, unless it does.
@@ -173,12 +179,19 @@ func (a *Archive) one(ctx context.Context, o RecompressOptions, s SegmentInfo, p
 }
 
 // recompress replaces one segment.
-func (a *Archive) recompress(ctx context.Context, j *job) (*SegmentReport, error) {
+func (b *batch) recompress(ctx context.Context, j *job) (*SegmentReport, error) {
 	if j.o.Settled(j.r) {
 		return skipped(j), nil
 	}
+	a := b.a
 	dir := a.fs.PathDir(a.Path(j.s))
-	if err := j.checkSpace(a.fs, dir); err != nil {
+	err := j.checkSpace(a.fs, dir)
+	if errors.Is(err, ErrNoSpace) && len(b.wait) > 0 { // there is more when old files go
+		if err = b.flush(); err == nil {
+			err = j.checkSpace(a.fs, dir)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	d, err := newDraft(a.fs, a.fs.PathJoin(dir, fmt.Sprintf("%010d.%d%s", j.s.FirstRow, a.drafts.Add(1), tmpSuffix)), a.Path(j.s))
@@ -200,7 +213,7 @@ func (a *Archive) recompress(ctx context.Context, j *job) (*SegmentReport, error
 	if next.File == j.s.File {
 		return skipped(j), d.discard() // the same bytes came out
 	}
-	if err := a.replace(d, j.s, next); err != nil {
+	if err := b.add(d, j.s, next); err != nil {
 		return nil, err
 	}
 	sr.File, sr.Replaced = next.File, j.s.File

@@ -52,7 +52,7 @@ func (a *Archive) RecompressTo(ctx context.Context, dir string, o RecompressOpti
 	o.Tables = nil
 	rep, err = a.each(ctx, o, progress, func(ctx context.Context, j *job) (*SegmentReport, error) {
 		return a.recompressInto(ctx, s, number[j.s.Table], j, recode[j.s.Table])
-	})
+	}, nil)
 	if err != nil {
 		return nil, err
 	}

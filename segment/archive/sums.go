@@ -19,6 +19,22 @@ func (r *Report) table(name string) { r.Tables = append(r.Tables, TableReport{Ta
 // add counts a segment of the table begun last.
 func (r *Report) add(s SegmentReport) { r.Segments = append(r.Segments, s) }
 
+// drop forgets segments by the files that they would be in.
+func (r *Report) drop(files map[string]bool) {
+	r.Segments = slices.DeleteFunc(r.Segments, func(s SegmentReport) bool { return files[s.File] })
+}
+
+// cut forgets the tables behind that of the last segment: nothing was done of them.
+// false where nothing was done at all.
+func (r *Report) cut() bool {
+	if len(r.Segments) == 0 {
+		return false
+	}
+	last := r.Segments[len(r.Segments)-1].Table
+	r.Tables = r.Tables[:1+slices.IndexFunc(r.Tables, func(t TableReport) bool { return t.Table == last })]
+	return true
+}
+
 // finish computes the sums.
 func (r *Report) finish() {
 	total := newTally(r.Runs)
