@@ -60,11 +60,15 @@ func (x *extra) rows(w io.Writer, v chain.View, s chain.Source, names []string) 
 		return nil
 	}
 	var line []byte
+	full := func(b []byte) ([]byte, error) {
+		_, err := w.Write(b)
+		return b[:0], err
+	}
 	for row, err := range v.Scan(x.table, s.FirstBlock, names...) {
 		if err != nil {
 			return err
 		}
-		if line, err = appendLine(line[:0], x.codecs, row); err != nil {
+		if line, err = appendLine(line[:0], x.codecs, row, full); err != nil {
 			return fmt.Errorf("jsonl: row %d: %w", s.FirstBlock+s.Blocks-left, err)
 		}
 		if left--; left > 0 || !x.open {

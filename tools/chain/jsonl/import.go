@@ -87,7 +87,7 @@ func (s *scan) file(ctx context.Context, f chain.File) (chain.Imported, error) {
 	x := extra{table: s.table, codecs: s.object.codecs}
 	first := s.rows
 	s.object.start()
-	s.canon = canon{digest: sha256.New(), line: s.canon.line}
+	s.canon = canon{digest: sha256.New(), line: s.canon.line[:0]}
 	for {
 		line, newline, err := l.next()
 		if err != nil {
@@ -132,18 +132,22 @@ const reasonGzip = "the source was compressed by gzip"
 // canon follows a file in its canonical form.
 type canon struct {
 	digest hash.Hash
-	loose  int // number of the first line that is not canonical, or 0
-	line   []byte
+	loose  int    // number of the first line that is not canonical, or 0
+	line   []byte // a part of the line in canonical form
+	rest   []byte // of the line as it is, where it was equal so far
+	same   bool
 }
 
 var errInternal = errors.New("jsonl: a line that was read well cannot be written")
 
 func (c *canon) add(o *object, line []byte, newline bool) error {
+	c.rest, c.same = line, true
 	var err error
-	if c.line, err = appendLine(c.line[:0], o.codecs, o.row); err != nil {
+	if c.line, err = appendLine(c.line[:0], o.codecs, o.row, c.take); err != nil {
 		return fmt.Errorf("%w: %w", errInternal, err)
 	}
-	if c.loose == 0 && !bytes.Equal(c.line, line) {
+	c.compare(c.line)
+	if c.loose == 0 && (!c.same || len(c.rest) > 0) {
 		c.loose = o.n
 	}
 	if newline {
@@ -151,4 +155,17 @@ func (c *canon) add(o *object, line []byte, newline bool) error {
 	}
 	c.digest.Write(c.line)
 	return nil
+}
+
+// take compares and hashes a part of the line.
+func (c *canon) take(b []byte) ([]byte, error) {
+	c.compare(b)
+	c.digest.Write(b)
+	return b[:0], nil
+}
+
+func (c *canon) compare(b []byte) {
+	if c.same = c.same && bytes.HasPrefix(c.rest, b); c.same {
+		c.rest = c.rest[len(b):]
+	}
 }

@@ -40,14 +40,28 @@ func (l *lines) next() (line []byte, newline bool, err error) {
 			}
 			return l.cut(seen, 0), false, nil
 		}
-		if l.lo > 0 {
-			l.buf, l.lo = append(l.buf[:0], rest...), 0
-		}
+		l.room(rest, len(b))
 		l.buf = append(l.buf, b...)
 		if err := l.in.Skip(int64(len(b)), "bytes that were seen"); err != nil {
 			return nil, false, err
 		}
 	}
+}
+
+// room makes room for n bytes after rest, at the start of the buffer. The buffer doubles, so that a long line is copied
+// a few times only, but to no more than the longest line, or what is left of the file, needs.
+func (l *lines) room(rest []byte, n int) {
+	to := l.buf[:0]
+	if need := len(rest) + n; need > cap(l.buf) {
+		most := l.limit + 1 + chain.InputBuffer
+		if left := l.in.Left(); left >= 0 {
+			most = min(most, len(rest)+int(min(left, int64(most))))
+		}
+		to = make([]byte, 0, max(need, min(2*cap(l.buf), most)))
+	} else if l.lo == 0 {
+		return // it is there already
+	}
+	l.buf, l.lo = append(to, rest...), 0
 }
 
 // cut takes a line of n bytes and what ends it.

@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -17,6 +18,7 @@ func (o *object) string() ([]byte, error) {
 		return s, nil
 	}
 	from := len(o.data)
+	o.data = slices.Grow(o.data, stringLen(rest)) // once, whatever the length
 	for {
 		i := bytes.IndexAny(rest, `"\`)
 		o.data = append(o.data, rest[:i]...)
@@ -28,6 +30,18 @@ func (o *object) string() ([]byte, error) {
 		if rest, err = o.escape(rest[i+1:]); err != nil {
 			return nil, err
 		}
+	}
+}
+
+// stringLen returns how many bytes a string that b begins with takes in JSON, without the quote at its end.
+func stringLen(b []byte) int {
+	at := 0
+	for {
+		i := bytes.IndexAny(b[at:], `"\`)
+		if at += i; b[at] == '"' {
+			return at
+		}
+		at += 2
 	}
 }
 

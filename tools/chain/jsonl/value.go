@@ -97,30 +97,53 @@ func decodeNumber(dst, s []byte) ([]byte, error) {
 	return segment.AppendUint(dst, v), nil
 }
 
+// piece is how many bytes of a value are encoded at once. It divides by 3, as base64 wants.
+const piece = 24 << 10
+
+// spill takes the bytes of a line that there are so far and returns room for more, so that a line need not be in memory as
+// a whole beside its values.
+type spill func(b []byte) ([]byte, error)
+
 // encode appends a value as canonical JSON.
-func (c *codec) encode(dst, value []byte) ([]byte, error) {
+func (c *codec) encode(dst, value []byte, full spill) (_ []byte, err error) {
 	switch c.Kind {
-	case Hex, Fixed:
-		dst = append(dst, '"')
-		if c.prefix {
-			dst = append(dst, prefix...)
-		}
-		return append(hex.AppendEncode(dst, value), '"'), nil
-	case Base64:
-		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), value), '"'), nil
 	case Uint:
 		return strconv.AppendUint(dst, le.Uint64(value), 10), nil
+	case Text:
+		if !utf8.Valid(value) {
+			return dst, errNotUTF8
+		}
 	}
-	return appendText(dst, value)
+	dst = append(dst, '"')
+	if c.prefix && (c.Kind == Hex || c.Kind == Fixed) {
+		dst = append(dst, prefix...)
+	}
+	for ; len(value) > piece; value = value[piece:] {
+		if dst, err = full(c.appendPiece(dst, value[:piece])); err != nil {
+			return dst, err
+		}
+	}
+	return append(c.appendPiece(dst, value), '"'), nil
 }
 
-// appendLine appends the canonical line of a row, without newline.
-func appendLine(dst []byte, codecs []codec, row segment.Row) ([]byte, error) {
+// appendPiece appends a part of a string, without quotes.
+func (c *codec) appendPiece(dst, part []byte) []byte {
+	switch c.Kind {
+	case Hex, Fixed:
+		return hex.AppendEncode(dst, part)
+	case Base64:
+		return base64.StdEncoding.AppendEncode(dst, part)
+	}
+	return appendEscaped(dst, part)
+}
+
+// appendLine appends the canonical line of a row, without newline; full takes parts of it where it is long.
+func appendLine(dst []byte, codecs []codec, row segment.Row, full spill) ([]byte, error) {
 	sep := byte('{')
 	for i := range codecs {
 		dst = append(append(dst, sep), codecs[i].key...)
 		var err error
-		if dst, err = codecs[i].encode(dst, row[i]); err != nil {
+		if dst, err = codecs[i].encode(dst, row[i], full); err != nil {
 			return dst, fmt.Errorf("column %q: %w", codecs[i].Name, err)
 		}
 		sep = ','
@@ -128,13 +151,18 @@ func appendLine(dst []byte, codecs []codec, row segment.Row) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendText appends a JSON string with no more escaped than must be (RFC 8785, section 3.2.2.2).
+// appendText appends a JSON string.
 func appendText(dst, s []byte) ([]byte, error) {
 	if !utf8.Valid(s) {
 		return dst, errNotUTF8
 	}
+	return append(appendEscaped(append(dst, '"'), s), '"'), nil
+}
+
+// appendEscaped appends a part of a JSON string with no more escaped than must be (RFC 8785, section 3.2.2.2). A part may
+// end in the middle of a character.
+func appendEscaped(dst, s []byte) []byte {
 	const digits = "0123456789abcdef"
-	dst = append(dst, '"')
 	start := 0
 	for i, b := range s {
 		if b >= ' ' && b != '"' && b != '\\' {
@@ -160,5 +188,5 @@ func appendText(dst, s []byte) ([]byte, error) {
 			dst = append(dst, digits[b>>4], digits[b&15])
 		}
 	}
-	return append(append(dst, s[start:]...), '"'), nil
+	return append(dst, s[start:]...)
 }
