@@ -98,7 +98,10 @@ type Builder struct {
 // into a directory that Finish renames: until then there is no dir, whatever
 // happens. What killed builders of the same dir have left is removed.
 //
-// Call Finish or Abort. ErrExists where dir exists, as whatever it may be.
+// Call Finish or Abort. ErrExists where dir exists, as whatever it may be, also a
+// link that leads nowhere; Finish returns it where another process has made dir
+// meanwhile. Only an empty directory that is made in the instant in which Finish
+// gives its own the name is replaced.
 func Create(fs vfs.FS, dir string, o CreateOptions) (*Builder, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

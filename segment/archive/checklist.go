@@ -47,7 +47,7 @@ func CheckList(ctx context.Context, fs vfs.FS, a *Archive, list io.Reader) iter.
 		lines := bufio.NewReaderSize(list, maxListLine)
 		for n := 1; ; n++ {
 			text, err := listLine(lines)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return
 			}
 			var e Expectation
@@ -78,7 +78,7 @@ func CheckList(ctx context.Context, fs vfs.FS, a *Archive, list io.Reader) iter.
 // is too long, all of which is passed over.
 func listLine(r *bufio.Reader) (string, error) {
 	b, err := r.ReadSlice('\n')
-	if err == io.EOF && len(b) > 0 {
+	if errors.Is(err, io.EOF) && len(b) > 0 {
 		err = nil // the last line has no end
 	}
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -87,7 +87,7 @@ func listLine(r *bufio.Reader) (string, error) {
 	for errors.Is(err, bufio.ErrBufferFull) {
 		_, err = r.ReadSlice('\n')
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
 	return "", bufio.ErrBufferFull

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/segstore/segstore/segment"
@@ -219,90 +218,6 @@ func TestOpenFiles(t *testing.T) {
 	mustClose(t, a)
 	if n := fs.open.Load(); n != 0 {
 		t.Fatalf("%d files are open", n)
-	}
-}
-
-// Chunks that are cached are of use when their file is opened again.
-func TestCacheOutlivesOpenFiles(t *testing.T) {
-	fs := vfs.NewMem()
-	tables := testTables(t, 200, s2Policy)
-	mustBuild(t, fs, "/chain", archive.CreateOptions{SegmentBytes: 2 << 10, Workers: 1, Policy: policy(t, s2Policy)}, tables)
-	a := mustOpen(t, fs, "/chain", archive.Options{OpenFiles: 1})
-	defer mustClose(t, a)
-	wantRows(t, a, tables)
-	before := a.Counters()
-	wantRows(t, a, tables)
-	now := a.Counters()
-	if now.Cache.Misses != before.Cache.Misses || now.Cache.Chunks != before.Cache.Chunks || now.Cache.Hits <= before.Cache.Hits {
-		t.Errorf("cache %+v, before %+v", now.Cache, before.Cache)
-	}
-	if n := now.Opened - before.Opened; n < uint64(len(segments(t, a)))-1 {
-		t.Errorf("files were opened %d times only", n)
-	}
-}
-
-// Rows of a file that is open are read while others open and close files.
-func TestRowTakesNoLock(t *testing.T) {
-	fs := vfs.NewMem()
-	tables := small(t, fs, s2Policy)
-	a := mustOpen(t, fs, "/chain", archive.Options{})
-	defer mustClose(t, a)
-	blocks, _ := a.Table("blocks")
-	if _, err := blocks.Row(nil, 100); err != nil {
-		t.Fatal(err)
-	}
-	unlock := archive.LockFiles(a)
-	done := make(chan error)
-	go func() {
-		row, err := blocks.Row(nil, 101)
-		if err == nil && !equal(row, tables[0].rows[1]) {
-			err = fmt.Errorf("row %q", row)
-		}
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-		unlock()
-	case <-time.After(10 * time.Second):
-		t.Error("waits for the lock of the files")
-		unlock()
-		<-done
-	}
-}
-
-// Many goroutines use more files than stay open, while they are closed and opened
-// again under them.
-func TestFilesComeAndGo(t *testing.T) {
-	fs := &countingFS{FS: vfs.NewMem()}
-	tables := testTables(t, 200, s2Policy)
-	mustBuild(t, fs, "/chain", archive.CreateOptions{SegmentBytes: 2 << 10, Workers: 1, Policy: policy(t, s2Policy)}, tables)
-	a := mustOpen(t, fs, "/chain", archive.Options{OpenFiles: 1, CacheBytes: -1, Workers: 1})
-	blocks, _ := a.Table("blocks")
-	var wg sync.WaitGroup
-	for g := range uint64(8) {
-		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(g, 1))
-			var row segment.Row
-			var err error
-			for range 500 {
-				n := rng.Uint64N(200)
-				if row, err = blocks.Row(row, 100+n); err != nil || !equal(row, tables[0].rows[n]) {
-					t.Errorf("row %d is %q, %v", n, row, err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if n := a.Counters().OpenFiles; n != 1 || fs.open.Load() != 1 {
-		t.Errorf("%d files are open, %d by the file system", n, fs.open.Load())
-	}
-	mustClose(t, a)
-	if n := fs.open.Load(); n != 0 {
-		t.Errorf("%d files are open", n)
 	}
 }
 

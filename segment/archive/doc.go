@@ -32,6 +32,10 @@
 // crash at any moment, the old or the new one. A reader never sees what is not
 // finished. What a killed writer has left is removed by the next one.
 //
+// What takes the place of a file has its permissions; where the manifest, or a lone
+// segment, is a link, what it leads to is replaced. What is made anew never takes the
+// place of anything, whatever that is: see CreateFile, and Create.
+//
 // A segment's file never changes: recompression writes another one. The manifest
 // remembers the checksums of the last 8 files that were replaced, so that somebody
 // who has kept such a checksum learns what became of it (Expect, CheckList).
@@ -68,5 +72,6 @@
 // more than 64 MiB.
 //
 // All file work goes through the vfs package of Pebble, which has file systems in
-// memory, and such that fail, for tests.
+// memory, and such that fail, for tests; but for permissions, links, and the locks on
+// drafts of lone files, which it has no words for: those are asked of the disk.
 package archive

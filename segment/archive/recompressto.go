@@ -7,8 +7,8 @@ import (
 )
 
 // RecompressTo writes a recompressed copy of the archive that will be dir, and
-// leaves this one as it is. As Create does, it refuses a dir that exists, and
-// leaves none behind after an error. Segments of tables that are not asked for,
+// leaves this one as it is. As Create and Finish do, it refuses a dir that exists,
+// and leaves none behind after an error. Segments of tables that are not asked for,
 // and those that have the policy already, are copied.
 func (a *Archive) RecompressTo(ctx context.Context, dir string, o RecompressOptions, progress func(Progress)) (rep *Report, err error) {
 	o = o.withDefaults(a)
