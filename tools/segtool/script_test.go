@@ -31,6 +31,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("DATA", data)
+			e.Setenv("LONG", strings.Repeat("n", 251)+".out") // as long as a name may be
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -40,7 +41,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": cmdExits, "json": cmdJSON, "flip": cmdFlip, "cut": cmdCut, "blocks": cmdBlocks, "holds": cmdHolds,
+			"exits": cmdExits, "json": cmdJSON, "flip": cmdFlip, "cut": cmdCut, "append": cmdAppend, "blocks": cmdBlocks, "holds": cmdHolds,
 		},
 	})
 }
@@ -200,6 +201,19 @@ func cmdCut(ts *testscript.TestScript, neg bool, args []string) {
 		n += len(b)
 	}
 	rewrite(ts, path, b[:n])
+}
+
+// append FILE TEXT adds to a file; \ escapes are as in Go.
+func cmdAppend(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: append FILE TEXT")
+	}
+	text, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	path := oneFile(ts, args[0])
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	rewrite(ts, path, append(b, text...))
 }
 
 // rewrite replaces a file that may be read-only.

@@ -72,7 +72,10 @@ func ParseColumns(list string) ([]Column, error) {
 		if err != nil {
 			return nil, fmt.Errorf("jsonl: column %q: %w", item, err)
 		}
-		name, field, _ := strings.Cut(item[:i], "=")
+		name, field, renamed := strings.Cut(item[:i], "=")
+		if renamed && field == "" {
+			return nil, fmt.Errorf("jsonl: column %q: empty name of a field", item)
+		}
 		columns = append(columns, Column{Name: name, Field: field, Kind: kind, Width: width})
 	}
 	if _, err := Schema(columns); err != nil {

@@ -2,10 +2,14 @@ package jsonl
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/segstore/segstore/tools/chain"
 )
+
+// ErrLongLine is the cause of a *chain.InputError where a line is longer than the limit.
+var ErrLongLine = errors.New("the line is longer")
 
 // lines cuts a file into lines in a buffer that grows to the longest of them.
 type lines struct {
@@ -28,7 +32,7 @@ func (l *lines) next() (line []byte, newline bool, err error) {
 			return l.cut(seen+i, 1), true, nil
 		}
 		if seen = len(rest); i >= 0 || seen > l.limit {
-			return nil, false, l.in.Fail(l.off, fmt.Sprintf("a newline within %d bytes", l.limit), nil)
+			return nil, false, l.in.Fail(l.off, fmt.Sprintf("a newline within %d bytes", l.limit), ErrLongLine)
 		}
 		b, err := l.in.Peek(chain.InputBuffer)
 		if err != nil {

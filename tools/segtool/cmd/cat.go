@@ -46,10 +46,10 @@ strings of hex. Only the columns asked for are read.`,
 			return a.cat(ctx, r, table, o.from, o.to, o.columns)
 		},
 	}.command()
-	c.Flags().StringVar(&o.table, "table", "", "table of an archive that has several")
+	textFlag(c, &o.table, "table", "table of an archive that has several", nil)
 	c.Flags().Uint64Var(&o.from, "from", 0, "first row (default the table's first)")
 	c.Flags().Uint64Var(&o.to, "to", 0, "last row (default the table's last)")
-	c.Flags().StringSliceVar(&o.columns, "columns", nil, "columns, in this order (default all)")
+	listFlag(c, &o.columns, "columns", true, "columns, in this order (default all)")
 	return c
 }
 

@@ -59,7 +59,7 @@ the list, or in DIR.`,
 		},
 	}.command()
 	c.Flags().BoolVar(&sha, "sha256", false, "SHA-256, as sha256sum prints it")
-	c.Flags().StringVarP(&list, "check", "c", "", "check a list of checksums; - is stdin")
+	shortFlag(c, &list, "check", "c", "", "check a list of checksums; - is stdin", nil)
 	return c
 }
 
@@ -108,7 +108,7 @@ func (a *app) checksums(ctx context.Context, paths []string, sha bool) error {
 			case a.json:
 				done = append(done, s)
 			default:
-				a.printf("%s\n", s)
+				a.checksumLine(s)
 			}
 		}
 	}
@@ -116,6 +116,16 @@ func (a *app) checksums(ctx context.Context, paths []string, sha bool) error {
 		failed = append(failed, a.printJSON(done))
 	}
 	return errors.Join(failed...)
+}
+
+// checksumLine prints a line that xxhsum or sha256sum could have printed: for these
+// programs the name is as it is, for a terminal it is as that can show it.
+func (a *app) checksumLine(s fileSum) {
+	line := s.String()
+	if isTerminal(a.stdout.file) {
+		line = shown(line)
+	}
+	_, _ = io.WriteString(a.stdout, line+"\n") // it keeps its error
 }
 
 // filesOf returns the file, or those of the segments of an archive.

@@ -6,12 +6,11 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // app is what every verb works with.
@@ -75,6 +74,22 @@ Exit codes, of every verb those that apply:
 	group("more", "More:", a.demoVerb(), a.versionVerb())
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() { // cobra's own print help on what there is not, with exit code 0
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return usagef("no help on %q", args)
+				}
+				return nil
+			}
+		case "completion":
+			c.Args = cobra.NoArgs
+			c.RunE = func(*cobra.Command, []string) error { return usagef("completion needs a shell") }
+		}
+	}
 	return root
 }
 
@@ -84,6 +99,7 @@ type verb struct {
 	example          string
 	codes            []int
 	args             cobra.PositionalArgs
+	makes            string // what the last argument is, where the verb makes that
 	run              func(ctx context.Context, args []string) error
 }
 
@@ -97,26 +113,16 @@ func (v verb) command() *cobra.Command {
 			if err := v.args(c, args); err != nil {
 				return usage(err)
 			}
+			if slices.Contains(args, "") { // as with flags: an unset variable of a shell
+				return usagef("an argument is empty")
+			}
+			if v.makes != "" {
+				if err := toMake(args[len(args)-1]); err != nil {
+					return usagef("%s %w", v.makes, err)
+				}
+			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := noEmptyFlags(c.Flags()); err != nil {
-				return err
-			}
-			return v.run(c.Context(), args)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return v.run(c.Context(), args) },
 	}
-}
-
-// noEmptyFlags refuses a flag that was given nothing: an unset variable of a shell
-// must not widen what a verb works on.
-func noEmptyFlags(flags *pflag.FlagSet) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
-		switch text := f.Value.String(); {
-		case err != nil:
-		case f.Value.Type() == "string" && text == "", strings.HasPrefix(f.Value.Type(), "string") && (text == "[]" || text == `[""]`):
-			err = usagef("--%s is empty", f.Name)
-		}
-	})
-	return err
 }

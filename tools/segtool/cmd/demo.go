@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
@@ -19,9 +18,9 @@ import (
 // demoFlags are the flags of demo.
 type demoFlags struct {
 	importOptions
-	from, keep, profile, bytes string
-	seed                       uint64
-	level                      int
+	from, keep, profile string
+	bytes, seed         uint64
+	level               int
 }
 
 func (a *app) demoVerb() *cobra.Command {
@@ -41,16 +40,15 @@ the files given back. It works in a temporary directory and removes it.`,
 		},
 		run: func(ctx context.Context, args []string) error { return a.demo(ctx, o, args) },
 	}.command()
-	f := c.Flags()
-	f.StringVar(&o.from, "from", "", "format of the files: "+strings.Join(formats(), ", "))
-	f.StringVar(&o.columns, "columns", "", "jsonl: columns, as for import")
-	f.StringVar(&o.keep, "keep", "", "directory to make the archive in, and keep")
-	f.StringVar(&o.profile, "profile", "cold", "policy of the import: "+strings.Join(codec.Profiles(), ", "))
-	f.IntVar(&o.level, "level", 1, "level of zstd to recompress at")
-	f.StringVar(&o.bytes, "bytes", "12MB", "how much to make up")
-	f.Uint64Var(&o.seed, "seed", 1, "of what is made up")
-	complete(c, "from", formats()...)
-	complete(c, "profile", codec.Profiles()...)
+	wordFlag(c, &o.from, "from", "", formats(), "format of the files: "+strings.Join(formats(), ", "))
+	o.columnsFlag(c, "jsonl: columns, as for import")
+	textFlag(c, &o.keep, "keep", "directory to make the archive in, and keep", toMake)
+	wordFlag(c, &o.profile, "profile", "cold", codec.Profiles(), "policy of the import: "+strings.Join(codec.Profiles(), ", "))
+	intFlag(c, &o.level, "level", 1, minLevel, maxLevel, "level of zstd to recompress at")
+	bytesFlag(c, &o.bytes, "bytes", "12MB", 100_000, 1<<40, "how much to make up")
+	c.Flags().Uint64Var(&o.seed, "seed", 1, "of what is made up")
+	exclusive(c, "from", "bytes")
+	exclusive(c, "from", "seed")
 	return c
 }
 
@@ -84,7 +82,7 @@ func (a *app) demo(ctx context.Context, o demoFlags, paths []string) (err error)
 		dir = o.keep
 	}
 	d := &demonstration{}
-	if d.Import, err = a.importFiles(ctx, im, files, dir, archive.CreateOptions{Policy: policy, Context: ctx}); err != nil {
+	if d.Import, err = a.importFiles(ctx, im, files, dir, 0, archive.CreateOptions{Policy: policy, Context: ctx}); err != nil {
 		return err
 	}
 	steps := &steps{a: a, ctx: ctx, d: d, dir: dir, temp: temp, profile: o.profile, level: o.level}
@@ -100,12 +98,11 @@ func (a *app) demo(ctx context.Context, o demoFlags, paths []string) (err error)
 // demoSource returns what is imported.
 func (a *app) demoSource(ctx context.Context, o demoFlags, paths []string) (chain.Importer, []chain.File, error) {
 	if o.from == "" {
-		n, err := humanize.ParseBytes(o.bytes)
-		if err != nil || n < 100_000 || n > 1<<40 {
-			return nil, nil, usagef("--bytes %q is not 100 kB or more", o.bytes)
+		im, err := importer("rlps", o.importOptions)
+		if err != nil {
+			return nil, nil, usage(err)
 		}
-		im, err := importer("rlps", importOptions{})
-		return im, []chain.File{synth.File("made-up.rlps", o.seed, synth.Limit{Bytes: n})}, err
+		return im, []chain.File{synth.File("made-up.rlps", o.seed, synth.Limit{Bytes: o.bytes})}, nil
 	}
 	im, err := importer(o.from, o.importOptions)
 	if err != nil {

@@ -89,7 +89,7 @@ func (a *app) dictInfoVerb() *cobra.Command {
 						"zstd id", count(int64(d.ZstdID)))
 					a.printf("\n")
 				}
-				a.printf("%s", v.Trials)
+				a.lines("", v.Trials)
 			})
 		},
 	}.command()
@@ -113,8 +113,6 @@ block for a block to decode with it.`,
 		run: func(_ context.Context, args []string) error {
 			if !c.Flags().Changed("block") {
 				o.block = -1
-			} else if o.block < 0 {
-				return usagef("--block %d is not 0 or more", o.block)
 			}
 			r, done, err := a.openSegment(args[0], o.table, o.segment)
 			if err != nil {
@@ -137,10 +135,9 @@ block for a block to decode with it.`,
 			return nil
 		},
 	}.command()
-	f := c.Flags()
-	f.StringVar(&o.column, "column", "", "column")
-	f.IntVar(&o.block, "block", 0, "number of the block in the column's chunk (default the first that has a dictionary)")
-	f.StringVarP(&o.out, "out", "o", "-", "file to write; it must not exist")
+	textFlag(c, &o.column, "column", "column", nil)
+	intFlag(c, &o.block, "block", 0, 0, maxNumber, "number of the block in the column's chunk (default the first that has a dictionary)")
+	shortFlag(c, &o.out, "out", "o", "-", "file to write, which must not exist; - is stdout", nil)
 	a.segmentFlags(c, &o.table, &o.segment)
 	required(c, "column")
 	return c

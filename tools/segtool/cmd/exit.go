@@ -10,6 +10,7 @@ import (
 
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
+	"github.com/segstore/segstore/tools/chain"
 )
 
 // Exit codes. Part of the interface: add, never change.
@@ -36,7 +37,7 @@ func codes(list ...int) string {
 			codeFailed:  "failed",
 			codeUsage:   "wrong usage",
 			codeCorrupt: "corruption found",
-			codeMissing: "not found: a file, table, row, column or block",
+			codeMissing: "not found: a file, table, row, column, block or source",
 			codeLost:    "rows are lost",
 		}[c]
 		fmt.Fprintf(&b, "  %d  %s\n", c, what)
@@ -99,7 +100,7 @@ func (a *app) end(ctx context.Context, verb string, err error) int {
 // complain prints one line to stderr.
 func (a *app) complain(text string) {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
-	fmt.Fprintf(a.stderr, "segtool: %s\n", text)
+	fmt.Fprintf(a.stderr, "segtool: %s\n", shown(text))
 }
 
 // codeOf returns the exit code for an error.
@@ -119,7 +120,7 @@ func codeOf(err error) int {
 	}
 	for _, m := range []error{
 		fs.ErrNotExist, archive.ErrNotArchive, archive.ErrNoTable,
-		segment.ErrRange, segment.ErrColumn, segment.ErrBlock,
+		segment.ErrRange, segment.ErrColumn, segment.ErrBlock, chain.ErrNoSource,
 	} {
 		if errors.Is(err, m) {
 			return codeMissing

@@ -19,7 +19,13 @@ func (a *app) exportVerb() *cobra.Command {
 	c := verb{
 		use: "export --to FORMAT [--source NAME] DIR OUT", short: "Give back the files that an archive was made of",
 		long: `Export writes the source files of an archive: one becomes the file OUT, several go
-into the directory OUT. No file is replaced. OUT may be "-" for one file.
+into the directory OUT. OUT may be "-", stdout, for one file.
+
+No file is replaced: one that is there already must have the bytes that it would get,
+and stays; another one is an error. If an export fails, the files that are finished
+stay, and the same command goes on from there. One that is being written has a name
+that ends in .tmp- and 16 hex digits; what a killed export leaves of it the next one
+removes.
 
 It says of each whether it is identical to the source, byte for byte (by SHA-256), or
 only of equal content and why, or converted from another format. A file that is neither
@@ -49,14 +55,19 @@ is exit code 1.`,
 			return nil
 		},
 	}.command()
-	c.Flags().StringVar(&to, "to", "", "format: "+strings.Join(formats(), ", "))
-	c.Flags().StringSliceVar(&sources, "source", nil, "only sources of these names")
-	complete(c, "to", formats()...)
+	wordFlag(c, &to, "to", "", formats(), "format: "+strings.Join(formats(), ", "))
+	listFlag(c, &sources, "source", false, "only the source of this name; may be given more than once")
 	required(c, "to")
 	return c
 }
 
 func (a *app) export(ctx context.Context, ex chain.Exporter, dir, out string, names []string) (rep chain.ExportReport, err error) {
+	switch {
+	case out == "-" && a.json:
+		return rep, usagef("--json and the file cannot both go to stdout")
+	case out == "-" && isTerminal(a.stdout.file):
+		return rep, usagef("not writing a file to a terminal: send it to a pipe")
+	}
 	ar, err := a.openArchive(dir)
 	if err != nil {
 		return rep, err
@@ -69,12 +80,8 @@ func (a *app) export(ctx context.Context, ex chain.Exporter, dir, out string, na
 	}
 	var dst chain.Output
 	switch one := len(names) == 1 || len(names) == 0 && len(sources) == 1; {
-	case out == "-" && a.json:
-		return rep, usagef("--json and the file cannot both go to stdout")
 	case out == "-" && !one:
 		return rep, usagef("the archive is of %d files, stdout has room for one: --source", len(sources))
-	case out == "-" && isTerminal(a.stdout.file):
-		return rep, usagef("not writing a file to a terminal: send it to a pipe")
 	case out == "-":
 		dst = &stdoutOutput{a: a}
 	case one:
@@ -93,6 +100,9 @@ func (a *app) exported(rep chain.ExportReport) {
 		match := map[chain.Match]string{
 			chain.Identical: "identical", chain.EqualContent: "equal content", chain.Converted: "converted from " + f.SourceFormat, chain.Different: "different",
 		}[f.Match]
+		if f.Kept {
+			match += ", was there already"
+		}
 		g.add(f.File, count(f.Blocks), count(f.Bytes), match, f.Reason)
 	}
 	g.print(a, "")

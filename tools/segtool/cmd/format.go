@@ -10,6 +10,7 @@ import (
 	"github.com/segstore/segstore/tools/chain/ethereum"
 	"github.com/segstore/segstore/tools/chain/jsonl"
 	"github.com/segstore/segstore/tools/chain/rlp"
+	"github.com/spf13/cobra"
 )
 
 // formats are the names that --from and --to know.
@@ -18,8 +19,19 @@ func formats() []string { return []string{"era1", "rlp", "geth", "rlps", "blk", 
 // importOptions are what importers of one format need.
 type importOptions struct {
 	table, columns  string // jsonl
+	maxLine         uint64 // jsonl
 	magic, key      string // blk
 	keepJunk, trust bool   // blk
+}
+
+// columnsFlag adds the columns of JSON lines.
+func (o *importOptions) columnsFlag(c *cobra.Command, help string) {
+	textFlag(c, &o.columns, "columns", help, parses(jsonl.ParseColumns))
+}
+
+// parses is the check of a flag by what reads its value.
+func parses[T any](parse func(string) (T, error)) func(string) error {
+	return func(s string) error { _, err := parse(s); return err }
 }
 
 // importer returns what reads a format.

@@ -38,8 +38,8 @@ its bytes as they are.`,
 			return a.get(r, table, n, o.column, o.raw)
 		},
 	}.command()
-	c.Flags().StringVar(&o.table, "table", "", "table of an archive that has several")
-	c.Flags().StringVar(&o.column, "column", "", "print this column only")
+	textFlag(c, &o.table, "table", "table of an archive that has several", nil)
+	textFlag(c, &o.column, "column", "print this column only", nil)
 	c.Flags().BoolVar(&o.raw, "raw", false, "print the bytes of the value, no newline after them")
 	return c
 }

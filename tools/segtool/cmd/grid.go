@@ -25,7 +25,12 @@ type gridRow struct {
 
 func newGrid(heads ...string) *grid { return &grid{heads: heads} }
 
-func (g *grid) add(cells ...string) { g.rows = append(g.rows, gridRow{cells: cells}) }
+func (g *grid) add(cells ...string) {
+	for i, c := range cells {
+		cells[i] = shown(c) // before its width counts
+	}
+	g.rows = append(g.rows, gridRow{cells: cells})
+}
 
 // note adds a line that is not cut into columns.
 func (g *grid) note(text string) { g.rows = append(g.rows, gridRow{note: text}) }

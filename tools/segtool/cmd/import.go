@@ -3,23 +3,28 @@ package cmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
 	"github.com/segstore/segstore/tools/chain"
+	"github.com/segstore/segstore/tools/chain/blk"
+	"github.com/segstore/segstore/tools/chain/jsonl"
 	"github.com/spf13/cobra"
 )
+
+// maxLine is the longest line of JSON: a row holds no more.
+const maxLine = segment.MaxRowBytes
 
 // importFlags are the flags of import.
 type importFlags struct {
 	policyFlags
 	importOptions
 	from    string
-	segment string
+	segment uint64 // bytes
 	workers int
 	chainID string
 }
@@ -45,6 +50,7 @@ Formats:
   segtool import --from rlp --profile cold blocks.rlp.gz chain
   segtool import --from jsonl --columns time:uint,host:bytes,hash:fixed(32) log.jsonl logs`,
 		codes: []int{codeFine, codeFailed, codeUsage, codeMissing},
+		makes: "DIR",
 		args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return errors.New("import needs at least a file and the directory to make")
@@ -56,15 +62,15 @@ Formats:
 			if err != nil {
 				return usage(err)
 			}
-			files, err := a.sources(ctx, args[:len(args)-1], o.from)
-			if err != nil {
-				return err
-			}
 			co, err := o.create(ctx, a)
 			if err != nil {
 				return err
 			}
-			rep, err := a.importFiles(ctx, im, files, args[len(args)-1], co)
+			files, err := a.sources(ctx, args[:len(args)-1], o.from)
+			if err != nil {
+				return err
+			}
+			rep, err := a.importFiles(ctx, im, files, args[len(args)-1], o.maxBlock(), co)
 			if err != nil {
 				return err
 			}
@@ -77,19 +83,28 @@ Formats:
 		},
 	}.command()
 	f := c.Flags()
-	f.StringVar(&o.from, "from", "", "format: "+strings.Join(formats(), ", "))
-	o.add(c)
-	f.StringVar(&o.segment, "segment-bytes", "512MiB", "raw bytes at which a table's segment is cut")
-	f.IntVar(&o.workers, "workers", 0, "goroutines that compress (default one a processor)")
-	f.StringVar(&o.chainID, "chain-id", "", "name of the chain, kept in the manifest")
-	f.StringVar(&o.columns, "columns", "", "jsonl: columns, name:kind or name=field:kind, with commas between")
-	f.StringVar(&o.table, "table", "", `jsonl: name of the table (default "rows")`)
-	f.StringVar(&o.magic, "magic", "", "blk: network, as a name or 8 hex digits (default that of the first record)")
-	f.StringVar(&o.key, "xor-key", "", "blk: key in hex (default that of xor.dat beside the files)")
+	wordFlag(c, &o.from, "from", "", formats(), "format: "+strings.Join(formats(), ", "))
+	o.policyFlags.add(c)
+	bytesFlag(c, &o.segment, "segment-bytes", "512MiB", 1, 1<<40, "raw bytes at which a table's segment is cut")
+	workersFlag(c, &o.workers, "goroutines that compress")
+	textFlag(c, &o.chainID, "chain-id", "name of the chain, kept in the manifest: UTF-8, at most 256 bytes", chainID)
+	o.columnsFlag(c, "jsonl: columns, name:kind or name=field:kind, with commas between")
+	bytesFlag(c, &o.maxLine, "max-line", "16MiB", 1, maxLine, "jsonl: longest line; memory is about ten times that at the most")
+	textFlag(c, &o.table, "table", `jsonl: name of the table, a-z 0-9 _ (default "rows")`, newTable)
+	textFlag(c, &o.magic, "magic", "blk: network, as a name or 8 hex digits (default that of the first record)", parses(blk.ParseMagic))
+	textFlag(c, &o.key, "xor-key", "blk: key in hex (default that of xor.dat beside the files)", parses(blk.ParseKey))
 	f.BoolVar(&o.keepJunk, "keep-junk", false, "blk: keep bytes between blocks that are no block, instead of failing")
 	f.BoolVar(&o.trust, "skip-checks", false, "blk: do not compare Merkle roots")
-	complete(c, "from", formats()...)
 	required(c, "from")
+	check(c, func() error {
+		if o.from != "jsonl" && f.Changed("max-line") {
+			return usagef("--max-line is for --from jsonl")
+		}
+		if _, err := importer(o.from, o.importOptions); err != nil {
+			return usage(err)
+		}
+		return nil
+	})
 	return c
 }
 
@@ -113,17 +128,19 @@ func (a *app) sources(ctx context.Context, paths []string, from string) ([]chain
 	return files, nil
 }
 
+// maxBlock returns the limit of a line of JSON; 0, the importer's own limit, for other
+// formats.
+func (o *importFlags) maxBlock() int {
+	if o.from != "jsonl" {
+		return 0
+	}
+	return int(o.maxLine)
+}
+
 // create returns the options for the archive.
 func (o *importFlags) create(ctx context.Context, a *app) (archive.CreateOptions, error) {
 	co := archive.CreateOptions{Workers: o.workers, ChainID: o.chainID, Logger: a.logger(), Context: ctx}
-	if o.workers < 0 {
-		return co, usagef("--workers %d is not 1 or more", o.workers)
-	}
-	n, err := humanize.ParseBytes(o.segment)
-	if err != nil || n < 1 || n > 1<<50 {
-		return co, usagef("--segment-bytes %q is not a number of bytes", o.segment)
-	}
-	co.SegmentBytes = int64(n)
+	co.SegmentBytes = int64(o.segment)
 	p, err := o.policy(a)
 	if err == nil && len(p.Rules) == 0 {
 		p, err = codec.Profile(codec.DefaultProfile)
@@ -148,7 +165,7 @@ type importReport struct {
 }
 
 // importFiles makes an archive of files.
-func (a *app) importFiles(ctx context.Context, im chain.Importer, files []chain.File, dir string, o archive.CreateOptions) (rep importReport, err error) {
+func (a *app) importFiles(ctx context.Context, im chain.Importer, files []chain.File, dir string, maxBlock int, o archive.CreateOptions) (rep importReport, err error) {
 	p := a.progress("import")
 	defer p.end()
 	sealing, table := false, ""
@@ -171,7 +188,11 @@ func (a *app) importFiles(ctx context.Context, im chain.Importer, files []chain.
 			err = errors.Join(err, b.Abort())
 		}
 	}()
-	if rep.Report, err = im.Import(ctx, files, sink{b}, chain.ImportOptions{Progress: p.set}); err != nil {
+	rep.Report, err = im.Import(ctx, files, sink{b}, chain.ImportOptions{Progress: p.set, MaxBlockBytes: maxBlock})
+	if errors.Is(err, jsonl.ErrLongLine) {
+		err = fmt.Errorf("%w: raise --max-line, up to %s", err, size(maxLine))
+	}
+	if err != nil {
 		return rep, err
 	}
 	if err = ctx.Err(); err != nil {

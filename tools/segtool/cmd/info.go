@@ -124,9 +124,7 @@ func (a *app) schema(s segment.Schema) {
 }
 
 func (a *app) policy(text string) {
-	for line := range strings.Lines(text) {
-		a.printf("  policy: %s\n", strings.TrimSpace(line))
-	}
+	a.lines("  policy: ", text)
 }
 
 func (a *app) layout(r *segment.Reader) error {

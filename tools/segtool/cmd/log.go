@@ -48,6 +48,6 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	if len(parts) > 0 {
 		text += " (" + strings.Join(parts, ", ") + ")"
 	}
-	_, err := fmt.Fprintln(l.w, strings.ReplaceAll(text, "\n", "; "))
+	_, err := fmt.Fprintln(l.w, shown(strings.ReplaceAll(text, "\n", "; ")))
 	return err
 }

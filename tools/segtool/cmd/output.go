@@ -3,9 +3,11 @@ package cmd
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"os"
+
+	"github.com/segstore/segstore/tools/chain/newfile"
 )
 
 // output is stdout, buffered. It keeps its first error, so that a verb may print
@@ -34,9 +36,6 @@ func (o *output) Flush() error {
 	}
 	return o.err
 }
-
-// printf prints to stdout.
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
 
 // printJSON prints v as an indented JSON document.
 func (a *app) printJSON(v any) error {
@@ -70,28 +69,19 @@ func isTerminal(f *os.File) bool {
 // "-" and that is no terminal.
 func (a *app) bytesTo(path string, b []byte) error {
 	if path != "-" {
-		return writeNew(path, b)
+		f, err := newfile.Create(path)
+		if err != nil {
+			return err
+		}
+		if _, err := f.Write(b); err != nil {
+			return errors.Join(err, f.Abort())
+		}
+		return f.Commit()
 	}
 	if isTerminal(a.stdout.file) {
 		return usagef("not writing bytes to a terminal: send them to a file or pipe")
 	}
 	_, err := a.stdout.Write(b)
-	return err
-}
-
-// writeNew writes a new file; it leaves nothing behind when it fails.
-func writeNew(path string, b []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		os.Remove(path) // the error that counts is on its way
-	}
 	return err
 }
 

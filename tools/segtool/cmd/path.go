@@ -98,8 +98,8 @@ func pickTable(ar *archive.Archive, name string) (*archive.Table, error) {
 
 // segmentFlags adds the flags that name a segment of an archive.
 func (a *app) segmentFlags(c *cobra.Command, table *string, number *int) {
-	c.Flags().StringVar(table, "table", "", "of an archive: the table")
-	c.Flags().IntVar(number, "segment", 0, "of an archive: the number of the table's segment, from 0")
+	textFlag(c, table, "table", "of an archive: the table", nil)
+	intFlag(c, number, "segment", 0, 0, maxNumber, "of an archive: the number of the table's segment, from 0")
 }
 
 // openSegment opens a segment file, or the segment of that number of a table of

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -16,12 +17,10 @@ type policyFlags struct {
 }
 
 func (p *policyFlags) add(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&p.profile, "profile", "", "policy by name: "+strings.Join(codec.Profiles(), ", "))
-	f.StringVar(&p.file, "policy", "", "policy from a file; its text is what info prints")
-	f.StringVar(&p.encoding, "encoding", "", "encoding of the columns of bytes, such as plain")
+	wordFlag(c, &p.profile, "profile", "", codec.Profiles(), "policy by name: "+strings.Join(codec.Profiles(), ", "))
+	textFlag(c, &p.file, "policy", "policy from a file; its text is what info prints", nil)
+	textFlag(c, &p.encoding, "encoding", "encoding of the columns of bytes, such as plain", checkEncoding)
 	exclusive(c, "profile", "policy")
-	complete(c, "profile", codec.Profiles()...)
 	complete(c, "encoding", encodings()...)
 }
 
@@ -59,7 +58,7 @@ func checkEncoding(name string) error {
 			return nil
 		}
 	}
-	return usagef("no encoding %q: there are %s", name, strings.Join(encodings(), ", "))
+	return fmt.Errorf("no encoding %q: there are %s", name, strings.Join(encodings(), ", "))
 }
 
 // unused warns of the rules of a policy file that no column of the tables matches.
@@ -83,11 +82,6 @@ func (p *policyFlags) unused(a *app, policy codec.Policy, schemas []segment.Sche
 // policy returns the policy asked for, without the encoding; the zero policy where
 // none is.
 func (p *policyFlags) policy(a *app) (codec.Policy, error) {
-	if p.encoding != "" {
-		if err := checkEncoding(p.encoding); err != nil {
-			return codec.Policy{}, err
-		}
-	}
 	switch {
 	case p.profile != "":
 		policy, err := codec.Profile(p.profile)
@@ -96,6 +90,9 @@ func (p *policyFlags) policy(a *app) (codec.Policy, error) {
 		}
 		return policy, nil
 	case p.file != "":
+		if info, err := a.fs.Stat(p.file); err == nil && info.IsDir() {
+			return codec.Policy{}, usagef("--policy: %s is a directory", p.file)
+		}
 		f, err := a.fs.Open(p.file)
 		if err != nil {
 			return codec.Policy{}, err

@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Levels of zstd, by its own numbers.
+const minLevel, maxLevel = -7, 22
+
 // recompressFlags are the flags of recompress.
 type recompressFlags struct {
 	policyFlags
@@ -67,16 +70,15 @@ so, and the report is of them.
 		},
 	}.command()
 	f := c.Flags()
-	f.IntVar(&o.level, "level", 0, "level of zstd, by zstd's numbers")
+	intFlag(c, &o.level, "level", 0, minLevel, maxLevel, "level of zstd, by zstd's numbers")
 	o.add(c)
 	f.BoolVar(&o.retrain, "retrain", false, "train dictionaries anew")
-	f.StringVar(&o.out, "out", "", "archive or file to write instead of replacing")
-	f.IntVar(&o.runs, "runs", 1, "how often, for the times")
+	textFlag(c, &o.out, "out", "archive or file to write instead of replacing", toMake)
+	intFlag(c, &o.runs, "runs", 1, 1, maxRuns, "how often, for the times")
 	f.BoolVar(&o.dryRun, "dry-run", false, "estimate from a sample, write nothing")
-	f.IntVar(&o.workers, "workers", 0, "goroutines (default one a processor)")
-	f.StringSliceVar(&o.tables, "table", nil, "tables of an archive (default all)")
-	f.StringVar(&o.format, "format", "text", "text or bench")
-	complete(c, "format", "text", "bench")
+	workersFlag(c, &o.workers, "goroutines")
+	listFlag(c, &o.tables, "table", true, "tables of an archive (default all)")
+	wordFlag(c, &o.format, "format", "text", []string{"text", "bench"}, "text or bench")
 	exclusive(c, "out", "dry-run")
 	return c
 }
@@ -87,14 +89,8 @@ func (o *recompressFlags) options(a *app, c *cobra.Command) (archive.RecompressO
 	switch {
 	case !changed("level") && !changed("profile") && !changed("policy") && !changed("encoding") && !o.retrain:
 		return ro, usagef("what should change? --level, --profile, --policy, --encoding or --retrain")
-	case o.format != "text" && o.format != "bench":
-		return ro, usagef("--format %q is not text or bench", o.format)
 	case o.format == "bench" && a.json:
 		return ro, usagef("--format bench or --json, not both")
-	case o.runs < 1:
-		return ro, usagef("--runs %d is not 1 or more", o.runs)
-	case o.workers < 0:
-		return ro, usagef("--workers %d is not 1 or more", o.workers)
 	}
 	p, err := o.policy(a)
 	if err != nil {
@@ -102,9 +98,6 @@ func (o *recompressFlags) options(a *app, c *cobra.Command) (archive.RecompressO
 	}
 	ro.RecompressOptions = segment.RecompressOptions{Policy: p, Encoding: o.encoding, Retrain: o.retrain, Workers: o.workers}
 	if changed("level") {
-		if o.level < -7 || o.level > 22 {
-			return ro, usagef("--level %d is not in -7 to 22", o.level)
-		}
 		ro.Level = &o.level
 	}
 	ro.Runs, ro.DryRun, ro.Tables = o.runs, o.dryRun, o.tables

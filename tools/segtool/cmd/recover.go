@@ -9,6 +9,7 @@ import (
 
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
+	"github.com/segstore/segstore/tools/chain/newfile"
 	"github.com/spf13/cobra"
 )
 
@@ -17,10 +18,16 @@ func (a *app) recoverVerb() *cobra.Command {
 		use: "recover FILE OUT", short: "Save the rows of a damaged segment that can be read",
 		long: `Recover reads what is left of a damaged segment, also of one whose end is lost, and
 writes it to the new directory OUT: a segment file for each run of rows without a
-gap. It says what is lost. FILE stays as it is.`,
+gap. It says what is lost, which is exit code 5, and what is wrong beside the rows.
+Bytes behind the end of a segment are no loss: they are ignored, and that is said.
+FILE stays as it is.
+
+OUT appears when all is written. What a killed recover leaves has its name with .tmp-
+and 16 hex digits behind; the next one for the same OUT removes it.`,
 		example: "  segtool recover blocks.seg saved",
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing, codeLost},
 		args:    cobra.ExactArgs(2),
+		makes:   "OUT",
 		run: func(ctx context.Context, args []string) error {
 			return a.recover(ctx, args[0], args[1])
 		},
@@ -32,9 +39,10 @@ type recovered struct {
 	Table    string          `json:"table"`
 	Segments []recoveredFile `json:"segments"`
 	Rows     uint64          `json:"rows"`
-	Lost     []segment.Flaw  `json:"lost"`      // places that could not be read
-	LostRows uint64          `json:"lost_rows"` // that are known to be missing
-	Flaws    []segment.Flaw  `json:"flaws"`     // beside the rows
+	Lost     []segment.Flaw  `json:"lost"`                    // places that could not be read
+	LostRows uint64          `json:"lost_rows"`               // that are known to be missing
+	Flaws    []segment.Flaw  `json:"flaws"`                   // beside the rows
+	Ignored  int64           `json:"ignored_bytes,omitempty"` // behind the segment's end
 }
 
 type recoveredFile struct {
@@ -43,6 +51,13 @@ type recoveredFile struct {
 }
 
 func (a *app) recover(ctx context.Context, path, out string) error {
+	dir, err := a.isDir(path)
+	if err != nil {
+		return err
+	}
+	if dir {
+		return usagef("%s is a directory: recover takes one segment file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -52,24 +67,31 @@ func (a *app) recover(ctx context.Context, path, out string) error {
 	if err != nil {
 		return err
 	}
-	if info.IsDir() {
-		return usagef("%s is a directory: recover takes one segment file", path)
+	end, err := segmentEnd(ctx, f, info.Size())
+	if err != nil {
+		return err
 	}
-	d, err := segment.Recover(f, info.Size(), segment.RecoverOptions{Name: path})
+	d, err := segment.Recover(f, end, segment.RecoverOptions{Name: path})
 	if err != nil {
 		if errors.Is(err, segment.ErrCorrupt) {
 			return &exitError{codeLost, err}
 		}
 		return err
 	}
-	if err := os.Mkdir(out, 0o777); err != nil {
+	made, err := newfile.MakeDir(out)
+	if err != nil {
 		return err
 	}
-	s := &salvage{a: a, ctx: ctx, d: d, dir: out}
-	s.result.Table = d.Table()
+	s := &salvage{a: a, ctx: ctx, d: d, dir: made.Path(), out: out}
+	s.result.Table, s.result.Ignored = d.Table(), info.Size()-end
 	err = s.run()
-	if err != nil || len(s.result.Segments) == 0 { // an empty directory is of no use
-		s.abort()
+	switch {
+	case err != nil:
+		return errors.Join(err, s.abort(), made.Abort())
+	case len(s.result.Segments) == 0: // an empty directory is of no use
+		err = made.Abort()
+	default:
+		err = made.Commit()
 	}
 	if err != nil {
 		return err
@@ -88,9 +110,10 @@ type salvage struct {
 	a      *app
 	ctx    context.Context
 	d      *segment.Damaged
-	dir    string
+	dir    string // where files are written
+	out    string // where they will be
 	w      *archive.FileWriter
-	path   string
+	name   string
 	next   uint64 // row that belongs into w
 	result recovered
 }
@@ -134,9 +157,9 @@ func (s *salvage) append(row segment.Numbered) error {
 		if p, ok := s.d.Policy(); ok {
 			o.Policy = p
 		}
-		s.path = filepath.Join(s.dir, fmt.Sprintf("%s-%010d.seg", s.d.Table(), row.N))
+		s.name = fmt.Sprintf("%s-%010d.seg", s.d.Table(), row.N)
 		var err error
-		if s.w, err = archive.CreateFile(s.a.fs, s.path, o); err != nil {
+		if s.w, err = archive.CreateFile(s.a.fs, filepath.Join(s.dir, s.name), o); err != nil {
 			return err
 		}
 	}
@@ -154,28 +177,22 @@ func (s *salvage) finish() error {
 		return err
 	}
 	s.w = nil
-	s.result.Segments = append(s.result.Segments, recoveredFile{s.path, info})
+	s.result.Segments = append(s.result.Segments, recoveredFile{filepath.Join(s.out, s.name), info})
 	return nil
 }
 
-// abort removes what was written.
-func (s *salvage) abort() {
-	if s.w != nil {
-		if err := s.w.Abort(); err != nil {
-			s.a.complain(err.Error())
-		}
+// abort drops the file that is being written.
+func (s *salvage) abort() error {
+	if s.w == nil {
+		return nil
 	}
-	for _, f := range s.result.Segments {
-		if err := os.Remove(f.File); err != nil {
-			s.a.complain(err.Error())
-		}
-	}
-	if err := os.Remove(s.dir); err != nil {
-		s.a.complain(err.Error())
-	}
+	return s.w.Abort()
 }
 
 func (a *app) recovered(r recovered, out string) {
+	if r.Ignored > 0 {
+		a.printf("ignored: %s behind the end of the segment\n", plural(r.Ignored, "byte"))
+	}
 	for _, f := range r.Flaws {
 		a.printf("flaw: %s\n", f.Error())
 	}

@@ -37,7 +37,7 @@ take, and how they are written. Blocks that would not shrink are kept raw.
 		},
 	}.command()
 	c.Flags().BoolVar(&streams, "streams", false, "the streams of each column too")
-	c.Flags().StringSliceVar(&tables, "table", nil, "tables of an archive (default all)")
+	listFlag(c, &tables, "table", true, "tables of an archive (default all)")
 	return c
 }
 

@@ -33,9 +33,6 @@ contradicts, but a file that was replaced may have had this SHA-256.`,
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args:    cobra.ExactArgs(1),
 		run: func(ctx context.Context, args []string) error {
-			if _, err := hex.DecodeString(o.expect); err != nil || len(o.expect) != 0 && len(o.expect) != 16 && len(o.expect) != 64 {
-				return usagef("--expect %q is not 16 or 64 hex digits", o.expect)
-			}
 			depth := segment.Checksums
 			switch {
 			case o.quick:
@@ -48,7 +45,12 @@ contradicts, but a file that was replaced may have had this SHA-256.`,
 	}.command()
 	c.Flags().BoolVar(&o.quick, "quick", false, "read no rows")
 	c.Flags().BoolVar(&o.content, "content", false, "decode every row too")
-	c.Flags().StringVar(&o.expect, "expect", "", "a checksum that somebody has noted")
+	textFlag(c, &o.expect, "expect", "a checksum that somebody has noted", func(s string) error {
+		if _, err := hex.DecodeString(s); err != nil || len(s) != 16 && len(s) != 64 {
+			return errors.New("not 16 or 64 hex digits")
+		}
+		return nil
+	})
 	exclusive(c, "quick", "content")
 	return c
 }
