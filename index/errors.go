@@ -31,7 +31,8 @@ var (
 	// ErrClosed says that the store is closed.
 	ErrClosed = errors.New("closed")
 	// ErrFailed says that a write failed before. What it wrote may or may not
-	// be durable, so nothing more is written; look-ups go on. Close and open.
+	// be durable, so nothing more is written; look-ups go on where they do not
+	// need it. Close and open.
 	ErrFailed = errors.New("failed before")
 	// ErrInvalid says that an argument is out of its range.
 	ErrInvalid = errors.New("invalid")

@@ -13,21 +13,20 @@ import (
 
 // guard is the file system that Pebble gets. It marks errors as the file
 // system's own, and it can stop all writing: from the start for a read-only
-// store, or once something went wrong in the middle of a write. Pebble ends
-// the process then; stopping what it writes leaves the files as that would.
+// store, or once a write failed, of which hide.go has more.
 type guard struct {
 	vfs.FS
 	dir      string // of the database
 	readOnly bool
-	fail     func(error) // records what a log hides
+	fail     func(error) // records what is hidden
 	stop     atomic.Pointer[error]
 
-	mu   sync.Mutex
-	open map[io.Closer]struct{} // files and locks, to be closed when Pebble cannot be
+	mu    sync.Mutex
+	locks map[io.Closer]struct{} // held, to be let go of when Pebble cannot be closed
 }
 
 func newGuard(fs vfs.FS, readOnly bool, fail func(error)) *guard {
-	return &guard{FS: fs, readOnly: readOnly, fail: fail, open: map[io.Closer]struct{}{}}
+	return &guard{FS: fs, readOnly: readOnly, fail: fail, locks: map[io.Closer]struct{}{}}
 }
 
 // stopWrites makes all further writes fail with err.
@@ -44,35 +43,16 @@ func (g *guard) writable() error {
 	return nil
 }
 
-// closeAll closes what Pebble left open, and lets go of its lock.
-func (g *guard) closeAll() (err error) {
+// unlock lets go of the locks that Pebble left.
+func (g *guard) unlock() (err error) {
 	g.mu.Lock()
-	left := g.open
-	g.open = nil
+	left := g.locks
+	g.locks = nil
 	g.mu.Unlock()
 	for c := range left {
 		err = errors.Join(err, c.Close())
 	}
 	return err
-}
-
-func (g *guard) enter(c io.Closer) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open != nil {
-		g.open[c] = struct{}{}
-	}
-}
-
-// leave reports whether c is still to be closed.
-func (g *guard) leave(c io.Closer) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open == nil {
-		return false
-	}
-	delete(g.open, c)
-	return true
 }
 
 // mark marks an error of the file system. What says that a file ends, or is
@@ -88,9 +68,7 @@ func (g *guard) file(f vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, mark(err)
 	}
-	w := &guardedFile{File: f, g: g}
-	g.enter(f)
-	return w, nil
+	return &guardedFile{File: f, g: g}, nil
 }
 
 func (g *guard) write(op func() error) error {
@@ -101,8 +79,8 @@ func (g *guard) write(op func() error) error {
 }
 
 func (g *guard) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if g.isLog(name) {
-		return g.log(func() (vfs.File, error) { return g.FS.Create(name, c) })
+	if g.owned(name) {
+		return g.hidden(func() (vfs.File, error) { return g.FS.Create(name, c) })
 	}
 	if err := g.writable(); err != nil {
 		return nil, err
@@ -112,6 +90,9 @@ func (g *guard) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 }
 
 func (g *guard) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if g.owned(name) {
+		return g.hidden(func() (vfs.File, error) { return g.FS.OpenReadWrite(name, c, opts...) })
+	}
 	if err := g.writable(); err != nil {
 		return nil, err
 	}
@@ -120,8 +101,8 @@ func (g *guard) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.
 }
 
 func (g *guard) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if g.isLog(newname) {
-		return g.log(func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, c) })
+	if g.owned(newname) {
+		return g.hidden(func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, c) })
 	}
 	if err := g.writable(); err != nil {
 		return nil, err
@@ -138,7 +119,7 @@ func (g *guard) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 func (g *guard) OpenDir(name string) (vfs.File, error) {
 	f, err := g.FS.OpenDir(name)
 	if f, err = g.file(f, err); err == nil && name == g.dir && !g.readOnly {
-		return &logDir{f, g}, nil
+		return &hiddenDir{f, g}, nil
 	}
 	return f, err
 }
@@ -148,6 +129,9 @@ func (g *guard) Link(oldname, newname string) error {
 }
 
 func (g *guard) Remove(name string) error {
+	if g.owned(name) && g.writable() != nil {
+		return nil
+	}
 	return g.write(func() error { return g.FS.Remove(name) })
 }
 
@@ -156,6 +140,10 @@ func (g *guard) RemoveAll(name string) error {
 }
 
 func (g *guard) Rename(oldname, newname string) error {
+	if g.owned(newname) {
+		g.hide(func() error { return g.FS.Rename(oldname, newname) })
+		return nil
+	}
 	return g.write(func() error { return g.FS.Rename(oldname, newname) })
 }
 
@@ -175,6 +163,15 @@ func (g *guard) Stat(name string) (vfs.FileInfo, error) {
 
 func (g *guard) Unwrap() vfs.FS { return g.FS }
 
+// GetDiskUsage is asked for what Pebble can do without.
+func (g *guard) GetDiskUsage(path string) (vfs.DiskUsage, error) {
+	usage, err := g.FS.GetDiskUsage(path)
+	if err != nil {
+		return usage, vfs.ErrUnsupported
+	}
+	return usage, nil
+}
+
 // Lock takes no lock when nothing is written: a reader needs none, and a
 // read-only mount would refuse it.
 func (g *guard) Lock(name string) (io.Closer, error) {
@@ -187,9 +184,10 @@ func (g *guard) Lock(name string) (io.Closer, error) {
 	} else if err != nil {
 		return nil, lockError{ioError{err}}
 	}
-	l := &guardedLock{c, g}
-	g.enter(c)
-	return l, nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.locks[c] = struct{}{}
+	return &guardedLock{c, g}, nil
 }
 
 type noLock struct{}
@@ -207,10 +205,14 @@ type guardedLock struct {
 }
 
 func (l *guardedLock) Close() error {
-	if !l.g.leave(l.Closer) {
+	l.g.mu.Lock()
+	_, held := l.g.locks[l.Closer]
+	delete(l.g.locks, l.Closer)
+	l.g.mu.Unlock()
+	if !held {
 		return nil
 	}
-	return l.Closer.Close()
+	return mark(l.Closer.Close())
 }
 
 type guardedFile struct {
@@ -218,12 +220,7 @@ type guardedFile struct {
 	g *guard
 }
 
-func (f *guardedFile) Close() error {
-	if !f.g.leave(f.File) {
-		return nil
-	}
-	return mark(f.File.Close())
-}
+func (f *guardedFile) Close() error { return mark(f.File.Close()) }
 
 func (f *guardedFile) Read(p []byte) (int, error) {
 	n, err := f.File.Read(p)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // Entry is a row and its key, which is of any length, also 0, and valid until
@@ -56,9 +54,6 @@ func (o LoadOptions) validate() error {
 // again after a crash or an error before. Entries' rows must be in the state's
 // range, or the load is ErrInvalid. It is durable when it returns. Several
 // loads may run at once, each with memory of its own.
-//
-// Of an error that says that entries are left until the next open, the new
-// index is there: the old one's space is not free yet.
 func (s *Store) Load(ctx context.Context, name string, st State, entries iter.Seq2[Entry, error], o LoadOptions) error {
 	o = o.withDefaults()
 	for _, err := range []error{validName(name), st.validate(), o.validate()} {
@@ -104,8 +99,8 @@ func (s *Store) load(ctx context.Context, name string, st State, entries iter.Se
 	return s.change(func() error { return s.adopt(ctx, name, record{id, st}, tables) })
 }
 
-// adopt makes tables an index, within change: first the entries, then the
-// state that says that they are there, last what they replace.
+// adopt makes tables an index, within change: first the entries, then, at
+// once, the state that says that they are there and the end of the old ones.
 func (s *Store) adopt(ctx context.Context, name string, r record, tables []string) error {
 	if len(tables) > 0 {
 		if err := s.db.Ingest(ctx, tables); err != nil {
@@ -115,21 +110,13 @@ func (s *Store) adopt(ctx context.Context, name string, r record, tables []strin
 			return err
 		}
 	}
-	if err := s.db.Set(catalogueKey(catalogueIndex, name), r.append(nil), pebble.Sync); err != nil {
-		return err
-	}
-	if err := s.failure(); err != nil {
-		return err
-	}
-	var old record
-	s.publish(func(catalogue map[string]record) {
-		old = catalogue[name]
+	s.mu.Lock()
+	old := s.catalogue[name]
+	s.mu.Unlock()
+	b := s.db.NewBatch()
+	return s.retire(b, old.id, b.Set(catalogueKey(catalogueIndex, name), r.append(nil), nil), func(catalogue map[string]record) {
 		catalogue[name] = r
 	})
-	if old.id == 0 {
-		return nil
-	}
-	return s.excise(old.id)
 }
 
 // sortEntries reads all entries into sorted runs.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"fmt"
 	"iter"
 	"math"
 )
@@ -27,6 +28,9 @@ func (s *Store) Candidates(dst []uint64, name string, key []byte, first, end uin
 		err = closing
 	}
 	if err != nil {
+		if failure := s.failure(); failure != nil { // what was not written cannot be read
+			err = fmt.Errorf("%w: %w", ErrFailed, failure)
+		}
 		return dst, s.wrap("look up", name, err)
 	}
 	return rows, nil

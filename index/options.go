@@ -40,9 +40,6 @@ const (
 	blockBytes = 32 << 10
 
 	minMemTable = 1 << 20
-
-	// failedPause slows a flush down that Pebble repeats without end.
-	failedPause = 20 * time.Millisecond
 )
 
 func (o Options) withDefaults() Options {
@@ -75,13 +72,11 @@ func (s *Store) pebbleOptions(fs vfs.FS) *pebble.Options {
 		MaxOpenFiles:          s.options.OpenFiles + 10, // what Pebble keeps for itself
 		FormatMajorVersion:    pebbleFormat,
 		Logger:                pebbleLogger{s},
-		DisableTableStats:     true, // they steer compactions of deletions, which there are none of
+		FlushDelayDeleteRange: time.Second, // until the space of what was replaced is looked after
 		L0CompactionThreshold: 2,
+		L0StopWritesThreshold: 1 << 20, // a commit would wait without end for a compaction that fails
 		EventListener: &pebble.EventListener{
-			BackgroundError: func(err error) {
-				s.fail(err)
-				time.Sleep(failedPause)
-			},
+			BackgroundError: s.fail,
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
 				s.options.Logger.Error("index: damaged file", "dir", s.dir, "path", info.Path, "error", info.Details)
 			},
@@ -89,6 +84,7 @@ func (s *Store) pebbleOptions(fs vfs.FS) *pebble.Options {
 			FlushEnd:      func(pebble.FlushInfo) { s.renew() },
 		},
 	}
+	o.Experimental.CompactionScheduler = s.merges
 	for i := range o.Levels {
 		o.Levels[i] = pebble.LevelOptions{
 			BlockSize:      blockBytes,

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,6 +23,7 @@ type Store struct {
 	dir     string
 	options Options
 	guard   *guard
+	merges  *scheduler
 	db      *pebble.DB
 
 	// write is held by what changes the database: it would wait without end
@@ -63,9 +63,10 @@ func Open(fs vfs.FS, dir string, o Options) (*Store, error) {
 		err = s.failure()
 	}
 	if err != nil {
-		s.closeDB() // what it says follows from err
+		_ = s.closeDB() // what it says follows from err
 		return nil, s.wrap("open", "", err)
 	}
+	s.merges.start()
 	return s, nil
 }
 
@@ -159,6 +160,7 @@ func (s *Store) create() error {
 
 func (s *Store) openDB(dir string) error {
 	s.guard.dir = dir
+	s.merges = newScheduler(func() bool { return s.failure() != nil })
 	err := s.try(func() (err error) {
 		s.db, err = pebble.Open(dir, s.pebbleOptions(s.guard))
 		return err
@@ -183,32 +185,50 @@ func (s *Store) sweep() error {
 			}
 		}
 	}
+	it, err := s.db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	b := s.db.NewBatch()
+	for _, gap := range s.gaps() {
+		if !it.SeekGE(gap.Start) || string(it.Key()) >= string(gap.End) {
+			continue
+		}
+		first := slices.Clone(it.Key()[:idBytes])
+		if !it.SeekLT(gap.End) {
+			continue
+		}
+		last := binary.BigEndian.Uint32(it.Key())
+		if err := b.DeleteRange(first, appendID(nil, last+1), nil); err != nil {
+			return errors.Join(err, it.Close())
+		}
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil || b.Empty() {
+		return errors.Join(err, b.Close())
+	}
+	if err := s.db.Apply(b, pebble.Sync); err != nil {
+		return err
+	}
+	return b.Close()
+}
+
+// gaps returns the ranges of keys between those of the catalogue and indexes.
+func (s *Store) gaps() (gaps []pebble.KeyRange) {
 	ids := []uint32{0}
 	for _, r := range s.catalogue {
 		ids = append(ids, r.id)
 	}
 	slices.Sort(ids)
-	ids = append(ids, math.MaxUint32)
-	it, err := s.db.NewIter(nil)
-	if err != nil {
-		return err
-	}
-	var gaps []pebble.KeyRange
-	for i, id := range ids[:len(ids)-1] {
-		gap := pebble.KeyRange{Start: appendID(nil, id+1), End: appendID(nil, ids[i+1])}
-		if it.SeekGE(gap.Start) && string(it.Key()) < string(gap.End) {
-			gaps = append(gaps, gap)
+	for i, id := range ids {
+		end := uint32(math.MaxUint32)
+		if i+1 < len(ids) {
+			end = ids[i+1]
+		}
+		if id+1 < end {
+			gaps = append(gaps, pebble.KeyRange{Start: appendID(nil, id+1), End: appendID(nil, end)})
 		}
 	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return err
-	}
-	for _, gap := range gaps {
-		if err := s.db.Excise(context.Background(), gap); err != nil {
-			return err
-		}
-	}
-	return nil
+	return gaps
 }
 
 // try runs what calls the database, and turns Pebble's panics into errors.
@@ -360,7 +380,7 @@ func (s *Store) closeDB() error {
 		err = s.try(s.db.Close)
 	}
 	if s.wedged() || s.db == nil {
-		err = errors.Join(err, s.guard.closeAll())
+		err = errors.Join(err, s.guard.unlock())
 	}
 	if before != nil {
 		return nil // was said when it happened, and all else follows from it

@@ -1,9 +1,8 @@
 package index
 
 import (
-	"context"
 	"errors"
-	"fmt"
+	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -63,25 +62,32 @@ func (s *Store) Drop(name string) error {
 		if !ok {
 			return ErrNoIndex
 		}
-		if err := s.db.Delete(catalogueKey(catalogueIndex, name), pebble.Sync); err != nil {
-			return err
-		}
-		if err := s.failure(); err != nil {
-			return err
-		}
-		s.publish(func(catalogue map[string]record) { delete(catalogue, name) })
-		return s.excise(r.id)
+		b := s.db.NewBatch()
+		return s.retire(b, r.id, b.Delete(catalogueKey(catalogueIndex, name), nil), func(catalogue map[string]record) {
+			delete(catalogue, name)
+		})
 	}))
 }
 
-// excise removes the entries of an id that no index has any more. Where it
-// fails, the next Open does it.
-func (s *Store) excise(id uint32) error {
-	if err := s.db.Excise(context.Background(), pebble.KeyRange{Start: appendID(nil, id), End: appendID(nil, id+1)}); err != nil {
-		return fmt.Errorf("entries are left until the next open: %w", err)
+// retire commits a batch that takes the last name from an id, and with it the
+// entries of the id; 0 has none. Their space is free when Pebble has come to
+// it. Excise would free it at once, but takes a block that it cannot read for
+// one that is empty.
+func (s *Store) retire(b *pebble.Batch, id uint32, err error, f func(catalogue map[string]record)) error {
+	if err == nil && id != 0 {
+		err = b.DeleteRange(appendID(nil, id), appendID(nil, id+1), nil)
 	}
-	s.renew()
-	return nil
+	if err == nil {
+		err = s.db.Apply(b, pebble.Sync)
+	}
+	if err == nil {
+		err = s.failure()
+	}
+	if err != nil {
+		return err
+	}
+	s.publish(f)
+	return b.Close()
 }
 
 // Sync makes all that was committed durable.
@@ -98,6 +104,8 @@ func (s *Store) Checkpoint(dir string) error {
 	return s.wrap("checkpoint to "+dir, "", s.change(func() (err error) {
 		if _, err := s.guard.Stat(dir); err == nil {
 			return invalid("%s exists", dir)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 		tmp := dir + ".tmp"
 		if err := s.guard.RemoveAll(tmp); err != nil {

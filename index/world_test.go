@@ -116,6 +116,8 @@ func (w *world) check(s *Store) error {
 	return nil
 }
 
+var errNotFound = errors.New("row is not found")
+
 // checkRows looks every row up.
 func (w *world) checkRows(s *Store, name string) error {
 	st, ok := s.State(name)
@@ -129,7 +131,7 @@ func (w *world) checkRows(s *Store, name string) error {
 			return err
 		}
 		if !slices.Contains(rows, row) {
-			return fmt.Errorf("index %q: row %d of %+v is not found: %v", name, row, st, rows)
+			return fmt.Errorf("index %q: %w: row %d of %+v: %v", name, errNotFound, row, st, rows)
 		}
 		if !slices.IsSortedFunc(rows, func(a, b uint64) int { return int(b) - int(a) }) {
 			return fmt.Errorf("index %q: %v are not newest first", name, rows)
@@ -159,6 +161,11 @@ func script(fs vfs.FS, dir string, w *world) (err error) {
 		return err
 	}
 	defer func() {
+		for _, name := range s.Names() { // also after an error: found, or another error
+			if looking := w.checkRows(s, name); errors.Is(looking, errNotFound) {
+				err = looking
+			}
+		}
 		closing := s.Close()
 		if err == nil && closing == nil {
 			w.durable()
