@@ -45,6 +45,14 @@ func segtool(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
+// long returns the first number, or the second where the tests should be short.
+func long(full, short uint64) uint64 {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -118,7 +126,7 @@ func TestInterruptImport(t *testing.T) {
 // A killed import leaves no archive, and the next one removes what it left.
 func TestKillImport(t *testing.T) {
 	dir := t.TempDir()
-	src := made(t, t.TempDir(), 8_000_000)
+	src := made(t, t.TempDir(), long(8_000_000, 2_000_000))
 	c := exec.CommandContext(t.Context(), "segtool", "import", "--from", "rlp", src, filepath.Join(dir, "x"))
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -143,10 +151,10 @@ func TestKillImport(t *testing.T) {
 // was or as it should be, with all its rows; nothing else is left after the next open.
 func TestStopRecompress(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "x")
-	src := made(t, t.TempDir(), 4_000_000)
+	src := made(t, t.TempDir(), long(4_000_000, 1_500_000))
 	segtool(t, "import", "--from", "rlp", "--segment-bytes", "500kB", src, dir)
 	roots := contentRoots(t, dir)
-	const each = 8
+	each := int(long(8, 2))
 	signals := slices.Repeat([]os.Signal{os.Kill}, each)
 	if runtime.GOOS != "windows" { // first: a kill leaves something to the next one
 		signals = append(slices.Repeat([]os.Signal{os.Interrupt}, each), signals...)

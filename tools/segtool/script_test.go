@@ -31,6 +31,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("DATA", data)
+			if e.Setenv("DEMO", "2MB"); testing.Short() {
+				e.Setenv("DEMO", "500kB")
+			}
 			e.Setenv("LONG", strings.Repeat("n", 251)+".out") // as long as a name may be
 			return nil
 		},
@@ -232,13 +235,17 @@ func oneFile(ts *testscript.TestScript, pattern string) string {
 	return list[0]
 }
 
-// blocks FILE BYTES makes up a stream of Ethereum blocks.
+// blocks FILE BYTES [whole] makes up a stream of Ethereum blocks; a third of the bytes, if
+// they are many and not wanted as a whole, where the tests should be short.
 func cmdBlocks(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: blocks FILE BYTES")
+	if neg || len(args) < 2 || len(args) > 3 || len(args) == 3 && args[2] != "whole" {
+		ts.Fatalf("usage: blocks FILE BYTES [whole]")
 	}
 	n, err := strconv.ParseUint(args[1], 10, 64)
 	ts.Check(err)
+	if testing.Short() && len(args) == 2 {
+		n = max(n/3, min(n, 300_000))
+	}
 	f, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)
 	_, err = synth.New(1).Write(context.Background(), f, synth.Limit{Bytes: n})

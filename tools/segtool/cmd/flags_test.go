@@ -1,8 +1,6 @@
 package cmd
 
 import (
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -52,19 +50,7 @@ func TestLimits(t *testing.T) {
 
 // No flag of any verb takes nothing, which an unset variable of a shell gives, and none that is a number takes words.
 func TestEveryFlag(t *testing.T) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	a := &app{fs: vfs.NewMem(), stdin: null, stdout: newOutput(null), stderr: null}
-	run := func(path []string, flag, value string) error {
-		root := a.root()
-		root.SetArgs(append(slices.Clone(path), "--"+flag+"="+value))
-		root.SetOut(io.Discard)
-		root.SetErr(io.Discard)
-		return root.ExecuteContext(t.Context())
-	}
+	a := testApp(t, vfs.NewMem())
 	flags := 0
 	var walk func(c *cobra.Command, path []string)
 	walk = func(c *cobra.Command, path []string) {
@@ -80,7 +66,7 @@ func TestEveryFlag(t *testing.T) {
 				values = append(values, "words", "0x", "1e999", "-9223372036854775809")
 			}
 			for _, v := range values {
-				err := run(path, f.Name, v)
+				err := a.run(t, append(slices.Clone(path), "--"+f.Name+"="+v)...)
 				if codeOf(err) != codeUsage || !strings.Contains(err.Error(), "invalid argument") {
 					t.Errorf("segtool %s --%s=%q: %v", strings.Join(path, " "), f.Name, v, err)
 				}
