@@ -151,14 +151,7 @@ func (b *Batch) write(sync bool) error {
 	}
 	full := b.b
 	b.b = nil
-	if err := b.s.db.Apply(full, option); err != nil {
-		return err
-	}
-	if err := b.s.failure(); err != nil {
-		return err
-	}
-	b.s.renew()
-	return full.Close()
+	return b.s.apply(full, option)
 }
 
 // idFor returns the id of an index, or a new one for an index to be.

@@ -79,6 +79,14 @@ func (g *guard) write(op func() error) error {
 }
 
 func (g *guard) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := g.create(name, c)
+	if err == nil && g.isManifest(name) {
+		return g.summed(name, f, c)
+	}
+	return f, err
+}
+
+func (g *guard) create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if g.owned(name) {
 		return g.hidden(func() (vfs.File, error) { return g.FS.Create(name, c) })
 	}

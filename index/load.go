@@ -99,8 +99,8 @@ func (s *Store) load(ctx context.Context, name string, st State, entries iter.Se
 	return s.change(func() error { return s.adopt(ctx, name, record{id, st}, tables) })
 }
 
-// adopt makes tables an index, within change: first the entries, then, at
-// once, the state that says that they are there and the end of the old ones.
+// adopt makes tables an index, within change: first the entries, then the
+// state that says that they are there.
 func (s *Store) adopt(ctx context.Context, name string, r record, tables []string) error {
 	if len(tables) > 0 {
 		if err := s.db.Ingest(ctx, tables); err != nil {
@@ -114,7 +114,7 @@ func (s *Store) adopt(ctx context.Context, name string, r record, tables []strin
 	old := s.catalogue[name]
 	s.mu.Unlock()
 	b := s.db.NewBatch()
-	return s.retire(b, old.id, b.Set(catalogueKey(catalogueIndex, name), r.append(nil), nil), func(catalogue map[string]record) {
+	return s.rename(b, b.Set(catalogueKey(catalogueIndex, name), r.append(nil), nil), old.id, func(catalogue map[string]record) {
 		catalogue[name] = r
 	})
 }

@@ -122,7 +122,7 @@ func (s *Store) exists() (bool, error) {
 	case !desc.Exists:
 		return false, damaged("files, but no database")
 	}
-	return true, nil
+	return true, classify(s.guard.checkManifest(desc.ManifestFilename))
 }
 
 // create makes an empty database, whole or not at all: beside its place, where
@@ -185,6 +185,9 @@ func (s *Store) sweep() error {
 			}
 		}
 	}
+	if err := s.guard.removeSums(names); err != nil {
+		return err
+	}
 	it, err := s.db.NewIter(nil)
 	if err != nil {
 		return err
@@ -206,10 +209,7 @@ func (s *Store) sweep() error {
 	if err := errors.Join(it.Error(), it.Close()); err != nil || b.Empty() {
 		return errors.Join(err, b.Close())
 	}
-	if err := s.db.Apply(b, pebble.Sync); err != nil {
-		return err
-	}
-	return b.Close()
+	return s.apply(b, pebble.Sync)
 }
 
 // gaps returns the ranges of keys between those of the catalogue and indexes.

@@ -43,10 +43,11 @@ func (s *Store) restate(name string, o *pebble.WriteOptions, f func(st *State)) 
 		return ErrNoIndex
 	}
 	f(&r.state)
-	if err := s.db.Set(catalogueKey(catalogueIndex, name), r.append(nil), o); err != nil {
+	b := s.db.NewBatch()
+	if err := b.Set(catalogueKey(catalogueIndex, name), r.append(nil), nil); err != nil {
 		return err
 	}
-	if err := s.failure(); err != nil {
+	if err := s.apply(b, o); err != nil {
 		return err
 	}
 	s.publish(func(catalogue map[string]record) { catalogue[name] = r })
@@ -63,30 +64,46 @@ func (s *Store) Drop(name string) error {
 			return ErrNoIndex
 		}
 		b := s.db.NewBatch()
-		return s.retire(b, r.id, b.Delete(catalogueKey(catalogueIndex, name), nil), func(catalogue map[string]record) {
+		return s.rename(b, b.Delete(catalogueKey(catalogueIndex, name), nil), r.id, func(catalogue map[string]record) {
 			delete(catalogue, name)
 		})
 	}))
 }
 
-// retire commits a batch that takes the last name from an id, and with it the
-// entries of the id; 0 has none. Their space is free when Pebble has come to
-// it. Excise would free it at once, but takes a block that it cannot read for
-// one that is empty.
-func (s *Store) retire(b *pebble.Batch, id uint32, err error, f func(catalogue map[string]record)) error {
-	if err == nil && id != 0 {
-		err = b.DeleteRange(appendID(nil, id), appendID(nil, id+1), nil)
-	}
+// rename commits a batch that changes a name's id, publishes the change, and
+// only then deletes the entries of the old id, 0 for none: a look-up that
+// still has the id finds them, or sees that the name has another. After a
+// crash in between the next Open deletes them.
+//
+// Their space is free when Pebble has come to it. Its Excise would free it at
+// once, but takes a block that it cannot read for one that is empty.
+func (s *Store) rename(b *pebble.Batch, err error, old uint32, f func(catalogue map[string]record)) error {
 	if err == nil {
-		err = s.db.Apply(b, pebble.Sync)
-	}
-	if err == nil {
-		err = s.failure()
+		err = s.apply(b, pebble.Sync)
 	}
 	if err != nil {
 		return err
 	}
 	s.publish(f)
+	if old == 0 {
+		return nil
+	}
+	b = s.db.NewBatch()
+	if err := b.DeleteRange(appendID(nil, old), appendID(nil, old+1), nil); err != nil {
+		return err
+	}
+	return s.apply(b, pebble.NoSync)
+}
+
+// apply commits a batch, within change.
+func (s *Store) apply(b *pebble.Batch, o *pebble.WriteOptions) error {
+	if err := s.db.Apply(b, o); err != nil {
+		return err
+	}
+	if err := s.failure(); err != nil { // Pebble was not told
+		return err
+	}
+	s.renew()
 	return b.Close()
 }
 
