@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
+	"github.com/segstore/segstore/segment/archive/journal"
 )
 
 // Options says how an archive is opened. The zero value means defaults.
@@ -37,13 +38,23 @@ type Options struct {
 	// Encodings are encodings beside those of package codec.
 	Encodings []codec.Encoding
 
-	// Workers is how many goroutines decode one segment at a time. Default GOMAXPROCS.
+	// Workers is how many goroutines decode one segment, or encode one, at a time.
+	// Default GOMAXPROCS.
 	Workers int
+
+	// SealBytes is how many bytes of values the logs get before Seal is called in the
+	// background. Default 1 GiB, negative: never.
+	SealBytes int64
+
+	// SegmentBytes is how many bytes of values a sealed segment gets before the next
+	// one begins. Default 512 MiB.
+	SegmentBytes int64
 }
 
 const (
 	defaultCacheBytes = 64 << 20
 	defaultOpenFiles  = 128
+	defaultSealBytes  = 1 << 30
 	maxOpenFiles      = 1 << 20
 	maxWorkers        = 1024
 )
@@ -53,6 +64,8 @@ func (o Options) withDefaults() Options {
 	o.CacheBytes = cmp.Or(o.CacheBytes, defaultCacheBytes)
 	o.OpenFiles = cmp.Or(o.OpenFiles, defaultOpenFiles)
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	o.SealBytes = cmp.Or(o.SealBytes, defaultSealBytes)
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, defaultSegmentBytes)
 	return o
 }
 
@@ -62,6 +75,9 @@ func (o Options) validate() error {
 	}
 	if o.Workers < 1 || o.Workers > maxWorkers {
 		return fmt.Errorf("archive: Workers %d not in 1..%d", o.Workers, maxWorkers)
+	}
+	if o.SegmentBytes < 1 || o.SegmentBytes > maxSegmentTarget {
+		return fmt.Errorf("archive: SegmentBytes %d not in 1..%d", o.SegmentBytes, int64(maxSegmentTarget))
 	}
 	return nil
 }
@@ -82,54 +98,27 @@ type Archive struct {
 	drafts atomic.Uint64 // for names of temporary files
 	share  int64         // manifestShare; tests have others
 
-	change sync.Mutex // held by whoever replaces manifest or state; not for long
-	broken error      // a change of which nobody knows whether it is durable; guarded by change
+	change sync.Mutex // held by whoever replaces the manifest; not for long
+	failed failure    // a change of which nobody knows whether it is durable
 
-	ctx    context.Context // ended by Close
-	cancel context.CancelFunc
-	jobs   sync.WaitGroup // long ones, that Close waits for; added to under change
-	turns  chan struct{}  // taken by a job that replaces segments
-}
+	// commits is held by whoever replaces the state; taken after change. It guards the
+	// logs.
+	commits sync.Mutex
+	writer  *journal.Writer // nil until there is something to write
+	current *logFile        // that writer writes
+	logs    []*logFile      // that states need, in the order of their numbers
+	nextLog uint64          // number of the next one
+	logEnd  int64           // up to where the one before it counts
+	tail    *Tail
 
-// state is a manifest and the files that it names. It is never changed.
-type state struct {
-	m      *manifest
-	size   int64 // bytes of the manifest's file
-	tables []tableState
-	number map[string]int // of a table
-}
+	views   views
+	scratch sync.Map // of *scratches, by table
 
-type tableState struct {
-	*tableEntry
-	handles []*handle // of the segments
-}
-
-// newState returns the state for a manifest; handles of files that old has are
-// taken over.
-func newState(m *manifest, size int64, old *state) *state {
-	st := &state{m: m, size: size, tables: make([]tableState, len(m.tables)), number: make(map[string]int, len(m.tables))}
-	for i := range m.tables {
-		t := &m.tables[i]
-		ts := tableState{tableEntry: t, handles: make([]*handle, len(t.segments))}
-		var before *tableState
-		if old != nil {
-			if k, ok := old.number[t.name]; ok {
-				before = &old.tables[k]
-			}
-		}
-		for k := range t.segments {
-			if before != nil {
-				if at := before.find(t.segments[k].FirstRow); at >= 0 && before.segments[at].File == t.segments[k].File {
-					ts.handles[k] = before.handles[at]
-					continue
-				}
-			}
-			ts.handles[k] = &handle{info: t.segments[k]}
-		}
-		st.tables[i] = ts
-		st.number[t.name] = i
-	}
-	return st
+	ctx     context.Context // ended by Close
+	cancel  context.CancelFunc
+	jobs    sync.WaitGroup // long ones, that Close waits for; added to under change
+	turns   chan struct{}  // taken by a job that replaces segments
+	sealing chan struct{}  // taken by a job that makes segments of logs
 }
 
 // Open opens the archive in dir. It reads the manifest and no segment: those are
@@ -163,24 +152,78 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 			}
 		}()
 	}
-	m, size, err := readManifest(fs, dir)
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.turns, a.sealing = make(chan struct{}, 1), make(chan struct{}, 1)
+	a.cache = segment.NewCache(o.CacheBytes)
+	a.files = newFiles(fs, a.path, o.OpenFiles, segment.ReaderOptions{Encodings: o.Encodings, Cache: a.cache, Concurrency: o.Workers})
+	a.views.open, a.views.dispose = map[uint64]int{}, a.dispose
+	st, ls, err := a.load()
 	if err != nil {
 		return nil, err
 	}
+	a.logs, a.nextLog, a.logEnd, a.tail = ls.files, ls.next, ls.end, ls.tail
 	if !o.ReadOnly {
-		if err := a.removeLeftovers(m); err != nil {
+		if err := a.takeOver(st, ls); err != nil {
+			for _, l := range ls.files {
+				_ = l.f.Close() // the error that led here is the one to report
+			}
 			return nil, err
 		}
 	}
-	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.turns = make(chan struct{}, 1)
-	a.cache = segment.NewCache(o.CacheBytes)
-	a.files = newFiles(fs, a.path, o.OpenFiles, segment.ReaderOptions{Encodings: o.Encodings, Cache: a.cache, Concurrency: o.Workers})
-	a.state.Store(newState(m, size, nil))
+	a.state.Store(st)
 	return a, nil
 }
 
-// Close ends what runs, closes the archive and gives the lock back. Readers of segments that are
+// load reads manifest and logs. Under a read-only archive a writer may replace the one
+// and remove the others at any moment: then both are read again.
+func (a *Archive) load() (*state, *logs, error) {
+	for try := 0; ; try++ {
+		m, size, err := readManifest(a.fs, a.dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		st, ls, err := a.replay(newState(m, size, nil))
+		if err == nil || !a.o.ReadOnly || try == maxLoads {
+			return st, ls, err
+		}
+		again, _, rerr := readManifest(a.fs, a.dir)
+		if rerr != nil {
+			return nil, nil, rerr
+		}
+		if again.log == m.log {
+			return nil, nil, err // nobody has removed a log
+		}
+	}
+}
+
+const maxLoads = 10 // a seal between each two is no accident
+
+// takeOver is what a writer does with what it finds: what an interrupted one left is
+// removed, and all that is in the log durable, before anything follows it.
+func (a *Archive) takeOver(st *state, ls *logs) error {
+	if err := a.removeLeftovers(st); err != nil {
+		return err
+	}
+	for _, name := range append(ls.old, ls.torn...) {
+		if err := a.removeLeftover(name); err != nil {
+			return err
+		}
+	}
+	if ls.tail != nil {
+		a.log.Warn("the log ends with bytes that were never made durable: left alone", "dir", a.dir, "file", ls.tail.File, "offset", ls.tail.Offset, "length", ls.tail.Length)
+	}
+	if len(ls.files) == 0 {
+		return nil
+	}
+	path := ls.files[len(ls.files)-1].path
+	f, err := a.fs.OpenReadWrite(path, writes)
+	if err != nil {
+		return ioError("opening", path, err)
+	}
+	return errors.Join(ioError("syncing", path, f.Sync()), ioError("closing", path, f.Close()), syncDir(a.fs, a.dir))
+}
+
+// Close ends what runs, makes durable what was committed, closes the archive and gives the lock back. Readers of segments that are
 // still in use may be used until they are released; nothing else may. It returns
 // the first error that closing or removing a file has met since Open.
 func (a *Archive) Close() error {
@@ -192,7 +235,8 @@ func (a *Archive) Close() error {
 	a.change.Unlock()
 	a.cancel()
 	a.jobs.Wait()
-	err := a.files.close()
+	err := a.closeLogs()
+	err = errors.Join(err, a.files.close())
 	if a.lock != nil {
 		err = errors.Join(err, ioError("unlocking", a.dir, a.lock.Close()))
 	}
@@ -210,16 +254,13 @@ func (a *Archive) path(file string) string {
 // Path returns the path of a segment's file.
 func (a *Archive) Path(s SegmentInfo) string { return a.path(s.File) }
 
-// Info returns what the archive is, by its manifest.
+// Info returns what the archive is, by its manifest and logs.
 func (a *Archive) Info() Info {
-	st := a.state.Load()
-	i := st.m.info()
-	i.ManifestBytes = st.size
-	return i
+	return a.state.Load().info()
 }
 
 // Tables returns the tables in the order of creation.
-func (a *Archive) Tables() []TableInfo { return a.state.Load().m.info().Tables }
+func (a *Archive) Tables() []TableInfo { return a.state.Load().info().Tables }
 
 // Segments returns the segments of the named tables, or of all where none is
 // named, in the order of the manifest. ErrNoTable.
@@ -230,7 +271,7 @@ func (a *Archive) Segments(tables ...string) ([]SegmentInfo, error) {
 	}
 	var all []SegmentInfo
 	for _, t := range picked {
-		all = append(all, t.segments...)
+		all = append(all, t.tableEntry.segments...)
 	}
 	return all, nil
 }
@@ -261,11 +302,13 @@ func (st *state) noTable(name string) error {
 	return fmt.Errorf("%w: %q, there are %q", ErrNoTable, name, names)
 }
 
-// Counters are what the cache and the open files are at.
+// Counters are what the cache, the open files and the views are at.
 type Counters struct {
 	Cache     segment.CacheStats `json:"cache"`
 	OpenFiles int                `json:"open_files"`
-	Opened    uint64             `json:"opened"` // files opened so far
+	Opened    uint64             `json:"opened"`  // files opened so far
+	Views     int                `json:"views"`   // that are open
+	Waiting   int                `json:"waiting"` // files that went out of use and that views need
 }
 
 // Counters returns the counters.
@@ -274,6 +317,7 @@ func (a *Archive) Counters() Counters {
 	a.files.mu.Lock()
 	defer a.files.mu.Unlock()
 	c.OpenFiles, c.Opened = a.files.open, a.files.opened
+	c.Views, c.Waiting = a.views.count()
 	return c
 }
 

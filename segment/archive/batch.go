@@ -51,15 +51,10 @@ func (b *batch) publish(d *draft, next SegmentInfo) error {
 	a := b.a
 	a.change.Lock()
 	defer a.change.Unlock()
-	if a.broken != nil {
-		return errors.Join(a.broken, d.discard())
+	if err := a.failed.get(); err != nil {
+		return errors.Join(err, d.discard())
 	}
-	err := a.files.publish(d, next.File)
-	if err != nil {
-		_ = d.fs.Remove(d.path) // one of the two names is there; nobody knows it
-		_ = d.fs.Remove(a.path(next.File))
-	}
-	return err
+	return a.name(d, next.File)
 }
 
 // flush lets the manifest name what waits, and then the old files go. After an
@@ -83,28 +78,20 @@ func (b *batch) flush() (err error) {
 	}()
 	a.change.Lock()
 	defer a.change.Unlock()
-	if a.broken != nil {
-		return errors.Join(a.broken, a.removeNew(wait))
-	}
-	st := a.state.Load()
-	m, stale := st.m.replace(wait)
-	if stale != "" {
-		return errors.Join(fmt.Errorf("%w: %s", ErrStale, stale), a.removeNew(wait))
-	}
-	size, done, err := writeManifest(a.fs, a.dir, m)
+	done, err := a.swapManifest(false, func(st *state, p *plan) error {
+		stale := p.m.replace(wait)
+		if stale != "" {
+			return fmt.Errorf("%w: %s", ErrStale, stale)
+		}
+		return nil
+	})
 	if err != nil && !done {
 		return errors.Join(err, a.removeNew(wait))
 	}
 	if err != nil {
-		// The manifest on the disk may be either, now or after a crash: all files stay,
-		// and nothing is changed any more until it has been read again.
-		a.broken = fmt.Errorf("archive: %s: closed for changes, until it is opened anew, after: %w", a.dir, err)
-		return err
+		return err // the manifest on the disk may be either, now or after a crash: all files stay
 	}
-	a.state.Store(newState(m, size, st))
 	for _, r := range wait {
-		t := &st.tables[st.number[r.old.Table]]
-		a.files.retire(t.handles[t.find(r.old.FirstRow)])
 		a.log.Info("segment replaced", "dir", a.dir, "file", r.next.File, "replaced", r.old.File, "stored_bytes", r.next.StoredBytes, "before", r.old.StoredBytes)
 	}
 	return nil
@@ -113,30 +100,29 @@ func (b *batch) flush() (err error) {
 // removeNew removes files that no manifest has named.
 func (a *Archive) removeNew(wait []replacement) (err error) {
 	for _, r := range wait {
-		err = errors.Join(err, ioError("removing", r.next.File, a.fs.Remove(a.path(r.next.File))))
+		err = errors.Join(err, a.withdraw(r.next.File))
 	}
 	return err
 }
 
-// replace returns a manifest in which segments are other ones that hold the same
-// rows; or the name of an old one that is not there any more.
-func (m *manifest) replace(all []replacement) (_ *manifest, stale string) {
-	next := &manifest{chainID: m.chainID, tables: slices.Clone(m.tables)}
+// replace puts other segments with the same rows in the place of segments; it returns
+// the name of an old one that is not there any more. The manifest is a fresh copy.
+func (m *manifest) replace(all []replacement) (stale string) {
 	cloned := map[int]bool{}
 	for _, r := range all {
-		i := slices.IndexFunc(next.tables, func(t tableEntry) bool { return t.name == r.old.Table })
+		i := slices.IndexFunc(m.tables, func(t tableEntry) bool { return t.name == r.old.Table })
 		if i < 0 {
-			return nil, r.old.File
+			return r.old.File
 		}
-		t := &next.tables[i]
+		t := &m.tables[i]
 		k := t.find(r.old.FirstRow)
 		if k < 0 || t.segments[k].File != r.old.File {
-			return nil, r.old.File
+			return r.old.File
 		}
 		if !cloned[i] {
 			t.segments, cloned[i] = slices.Clone(t.segments), true
 		}
 		t.segments[k] = r.next
 	}
-	return next, ""
+	return ""
 }

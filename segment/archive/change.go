@@ -10,13 +10,14 @@ import (
 func (a *Archive) begin(ctx context.Context, change bool) (_ context.Context, end func(), err error) {
 	a.change.Lock()
 	defer a.change.Unlock()
-	switch {
-	case a.closed.Load():
+	if a.closed.Load() {
 		return nil, nil, ErrClosed
-	case change && a.o.ReadOnly:
+	}
+	if change && a.o.ReadOnly {
 		return nil, nil, fmt.Errorf("%w: %s", ErrReadOnly, a.dir)
-	case a.broken != nil && change:
-		return nil, nil, a.broken
+	}
+	if err := a.failed.get(); err != nil && change {
+		return nil, nil, err
 	}
 	a.jobs.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)

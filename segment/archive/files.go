@@ -24,6 +24,7 @@ type files struct {
 	lru    *simplelru.LRU[*handle, struct{}]
 	limit  int
 	doomed map[string]*handle // to be removed, by name: in use still, or nil where removing failed
+	births map[string]uint64  // by name: how often a file was given it, since it was last removed
 	open   int
 	opened uint64
 	err    error // the first from closing or removing a file
@@ -44,6 +45,7 @@ type handle struct {
 	// The rest is guarded by files.mu.
 	wait    chan struct{} // while one goroutine opens the file: closed when it is done
 	gone    bool          // replaced by another file
+	birth   uint64        // which of the files of this name it is, of those that files.births counts
 	key     uint64        // by which the cache knows the file, however often it is opened
 	f       vfs.File
 	r       *segment.Reader
@@ -51,7 +53,7 @@ type handle struct {
 }
 
 func newFiles(fs vfs.FS, path func(string) string, limit int, o segment.ReaderOptions) *files {
-	s := &files{fs: fs, path: path, o: o, limit: limit, doomed: map[string]*handle{}}
+	s := &files{fs: fs, path: path, o: o, limit: limit, doomed: map[string]*handle{}, births: map[string]uint64{}}
 	s.lru, _ = simplelru.NewLRU[*handle, struct{}](limit+1, nil) // fails for sizes < 1 only; evicted here, before it is full
 	return s
 }
@@ -187,6 +189,21 @@ func (s *files) finish(h *handle) {
 	}
 }
 
+// pending reports whether a file waits for its last user to be removed.
+func (s *files) pending(file string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.doomed[file]
+	return ok
+}
+
+// keepError keeps the first error from closing or removing a file, for close.
+func (s *files) keepError(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(err)
+}
+
 func (s *files) note(err error) {
 	if s.err == nil {
 		s.err = err
@@ -204,11 +221,16 @@ func (s *files) remove(file string) error {
 	return ioError("removing", file, err)
 }
 
-// retire removes the file of h, that another one has replaced: now, or when the
-// last user has left.
+// retire removes the file of h, that is not needed any more: now, or when the last
+// user has left. Where a newer file has its name, that one stays.
 func (s *files) retire(h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.births[h.info.File] != h.birth {
+		s.forgetLocked(h)
+		return
+	}
+	delete(s.births, h.info.File)
 	h.gone = true
 	inLRU := s.lru.Remove(h)
 	if h.r == nil { // or being opened: that finds it, and keeps it, or does not
@@ -225,10 +247,35 @@ func (s *files) retire(h *handle) {
 func (s *files) forget(h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.forgetLocked(h)
+}
+
+func (s *files) forgetLocked(h *handle) {
 	h.gone = true
 	if s.lru.Remove(h) {
 		s.drop(h)
 	}
+}
+
+// known notes which file a new handle means: the last one that was given its name.
+func (s *files) known(h *handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.birth = s.births[h.info.File]
+}
+
+// withdraw takes a name back that publish gave, of a file that nobody was told of.
+// needed says that an older file of this name is needed still, which it has become.
+func (s *files) withdraw(file string, needed bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.births[file]--; s.births[file] == 0 {
+		delete(s.births, file)
+	}
+	if needed {
+		return nil
+	}
+	return ioError("removing", file, s.fs.Remove(s.path(file)))
 }
 
 // publish renames a draft to a segment's name. A file of this name that waits for
@@ -237,6 +284,9 @@ func (s *files) publish(d *draft, file string) error {
 	s.mu.Lock()
 	delete(s.doomed, file)
 	err := s.fs.Rename(d.path, s.path(file))
+	if err == nil {
+		s.births[file]++
+	}
 	s.mu.Unlock()
 	if err != nil {
 		return ioError("renaming", d.path, err)

@@ -34,11 +34,13 @@ type TableInfo struct {
 	Table       string         `json:"table"`
 	Schema      segment.Schema `json:"schema"`
 	FirstRow    uint64         `json:"first_row"`
-	Rows        uint64         `json:"rows"`
+	Rows        uint64         `json:"rows"` // in segments and logs
 	Segments    int            `json:"segments"`
-	RawBytes    uint64         `json:"raw_bytes"`    // of the values
-	StoredBytes int64          `json:"stored_bytes"` // of the segment files
-	Policy      string         `json:"policy"`       // canonical text; for rows to come: a segment knows its own
+	LogRows     uint64         `json:"log_rows,omitempty"`  // of Rows, those in logs
+	LogBytes    uint64         `json:"log_bytes,omitempty"` // of their values
+	RawBytes    uint64         `json:"raw_bytes"`           // of the values
+	StoredBytes int64          `json:"stored_bytes"`        // of the segment files
+	Policy      string         `json:"policy"`              // canonical text; for rows to come: a segment knows its own
 }
 
 // SegmentInfo is what the manifest says of a segment.

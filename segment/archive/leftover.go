@@ -17,7 +17,7 @@ var segmentName = regexp.MustCompile(`^(\d{10,20})-(\d{10,20})-[0-9a-f]{16}\.seg
 // removeLeftovers removes what a killed writer left: temporary files, and
 // segments that the manifest does not name but whose rows it has elsewhere.
 // Everything else stays, whatever it is. The caller holds the lock.
-func (a *Archive) removeLeftovers(m *manifest) error {
+func (a *Archive) removeLeftovers(st *state) error {
 	names, err := a.fs.List(a.dir)
 	if err != nil {
 		return ioError("listing", a.dir, err)
@@ -32,19 +32,19 @@ func (a *Archive) removeLeftovers(m *manifest) error {
 			return ioError("removing", at+tmpSuffix, err)
 		}
 	}
-	for i := range m.tables {
-		t := &m.tables[i]
-		if !slices.Contains(names, t.name) && len(t.segments) == 0 {
+	for i := range st.tables {
+		t := &st.tables[i]
+		if !slices.Contains(names, t.name) && len(t.tableEntry.segments) == 0 {
 			continue // copying tools forget empty directories
 		}
-		if err := a.removeTableLeftovers(t); err != nil {
+		if err := a.removeTableLeftovers(t, st.m.dropped); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Archive) removeTableLeftovers(t *tableEntry) error {
+func (a *Archive) removeTableLeftovers(t *tableState, dropped []droppedFile) error {
 	dir := a.fs.PathJoin(a.dir, t.name)
 	names, err := a.fs.List(dir)
 	if missing(err) {
@@ -54,9 +54,12 @@ func (a *Archive) removeTableLeftovers(t *tableEntry) error {
 		return ioError("listing", dir, err)
 	}
 	slices.Sort(names)
-	named := make(map[string]bool, len(t.segments))
-	for i := range t.segments {
-		named[t.segments[i].File] = true
+	named, drop := make(map[string]bool, len(t.tableEntry.segments)), map[string]bool{}
+	for _, d := range dropped {
+		drop[d.File] = true
+	}
+	for i := range t.tableEntry.segments {
+		named[t.tableEntry.segments[i].File] = true
 	}
 	for _, name := range names {
 		file := t.name + "/" + name
@@ -64,10 +67,10 @@ func (a *Archive) removeTableLeftovers(t *tableEntry) error {
 		case strings.HasSuffix(name, tmpSuffix):
 			err = a.removeLeftover(file)
 		case !segmentName.MatchString(name) || named[segmentOf(file)]:
-		case lastRow(name) < t.endRow():
+		case lastRow(name) < t.end() || drop[segmentOf(file)]:
 			err = a.removeLeftover(file)
 		default:
-			a.log.Warn("segment with rows that the table does not have: left alone", "dir", a.dir, "file", file, "end_row", t.endRow())
+			a.log.Warn("segment with rows that the table does not have: left alone", "dir", a.dir, "file", file, "end_row", t.end())
 		}
 		if err != nil {
 			return err

@@ -39,7 +39,21 @@ const (
 // manifest is the contents of MANIFEST.json. It is never changed once others see it.
 type manifest struct {
 	chainID string
+	log     logRef
+	dropped []droppedFile // files of rows that were rewound, until they are removed
 	tables  []tableEntry
+}
+
+// droppedFile is a file that is to be removed.
+type droppedFile struct {
+	File string `json:"file"` // path from the archive's directory, with slashes
+}
+
+// logRef says which logs follow a manifest.
+type logRef struct {
+	First    uint64 `json:"first"`    // number of the first log that counts; 0 where there never was one
+	Sequence uint64 `json:"sequence"` // of the first record that the manifest does not know of
+	Open     bool   `json:"open"`     // whether the first log was there
 }
 
 // tableEntry is a table and its segments, which follow each other without gaps.
@@ -48,10 +62,12 @@ type tableEntry struct {
 	schema   segment.Schema
 	firstRow uint64
 	policy   string // canonical text
+	logEnd   uint64 // one past the last row in logs that the manifest knows of; 0 where there are none
 	segments []SegmentInfo
 }
 
-func (t *tableEntry) endRow() uint64 {
+// sealedEnd returns one past the last row in segments.
+func (t *tableEntry) sealedEnd() uint64 {
 	if n := len(t.segments); n > 0 {
 		return t.segments[n-1].EndRow()
 	}
@@ -72,6 +88,7 @@ type tableJSON struct {
 	Schema   segment.Schema `json:"schema"`
 	FirstRow uint64         `json:"first_row"`
 	Policy   string         `json:"policy"`
+	LogEnd   uint64         `json:"log_end,omitempty"`
 	Segments []segmentJSON  `json:"segments"`
 }
 
@@ -100,6 +117,12 @@ func (m *manifest) encode() ([]byte, error) {
 	if m.chainID != "" {
 		add(",\n  \"chain_id\": ", m.chainID)
 	}
+	if m.log != (logRef{}) {
+		add(",\n  \"log\": ", m.log)
+	}
+	if len(m.dropped) > 0 {
+		add(",\n  \"dropped\": ", m.dropped)
+	}
 	b = append(b, ",\n  \"tables\": ["...)
 	for i, t := range m.tables {
 		if i > 0 {
@@ -109,6 +132,9 @@ func (m *manifest) encode() ([]byte, error) {
 		add(",\n      \"schema\": ", t.schema)
 		add(",\n      \"first_row\": ", t.firstRow)
 		add(",\n      \"policy\": ", t.policy)
+		if t.logEnd != 0 {
+			add(",\n      \"log_end\": ", t.logEnd)
+		}
 		b = append(b, ",\n      \"segments\": ["...)
 		for k, s := range t.segments {
 			if k > 0 {
@@ -152,11 +178,13 @@ func decodeManifest(b []byte) (*manifest, error) {
 		return nil, fmt.Errorf("%w: manifest version %d, this one reads %d", ErrVersion, version, Version)
 	}
 	var j struct {
-		Format   string      `json:"format"`
-		Version  int         `json:"version"`
-		ChainID  string      `json:"chain_id"`
-		Tables   []tableJSON `json:"tables"`
-		Checksum string      `json:"checksum"`
+		Format   string        `json:"format"`
+		Version  int           `json:"version"`
+		ChainID  string        `json:"chain_id"`
+		Log      logRef        `json:"log"`
+		Dropped  []droppedFile `json:"dropped"`
+		Tables   []tableJSON   `json:"tables"`
+		Checksum string        `json:"checksum"`
 	}
 	if err := checkMembers(b, manifestShape()); err != nil { // what is not understood would be lost when the manifest is written again
 		return nil, err
@@ -164,9 +192,9 @@ func decodeManifest(b []byte) (*manifest, error) {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return nil, err
 	}
-	m := &manifest{chainID: j.ChainID, tables: make([]tableEntry, 0, len(j.Tables))}
+	m := &manifest{chainID: j.ChainID, log: j.Log, dropped: j.Dropped, tables: make([]tableEntry, 0, len(j.Tables))}
 	for _, t := range j.Tables {
-		e := tableEntry{name: t.Table, schema: t.Schema, firstRow: t.FirstRow, policy: t.Policy, segments: make([]SegmentInfo, len(t.Segments))}
+		e := tableEntry{name: t.Table, schema: t.Schema, firstRow: t.FirstRow, policy: t.Policy, logEnd: t.LogEnd, segments: make([]SegmentInfo, len(t.Segments))}
 		for i, s := range t.Segments {
 			e.segments[i] = SegmentInfo{
 				Table: t.Table, FirstRow: s.FirstRow, Rows: s.Rows, File: s.File, RawBytes: s.RawBytes, StoredBytes: s.StoredBytes,
@@ -216,6 +244,11 @@ func (m *manifest) validate() error {
 		}
 		seen[t.name] = true
 	}
+	for _, d := range m.dropped {
+		if table, name, ok := strings.Cut(d.File, "/"); !ok || !seen[table] || !segmentName.MatchString(name) {
+			return fmt.Errorf("dropped file %.*q is no segment of a table", segment.MaxNameBytes+80, d.File)
+		}
+	}
 	return nil
 }
 
@@ -251,6 +284,9 @@ func (t *tableEntry) validate() error {
 		}
 		next = s.EndRow()
 	}
+	if t.logEnd != 0 && t.logEnd < next {
+		return fmt.Errorf("log_end is %d, segments end at row %d", t.logEnd, next)
+	}
 	return nil
 }
 
@@ -273,7 +309,7 @@ func (t *tableEntry) find(row uint64) int {
 
 // info sums up the segments.
 func (t *tableEntry) info() TableInfo {
-	i := TableInfo{Table: t.name, Schema: t.schema, FirstRow: t.firstRow, Rows: t.endRow() - t.firstRow, Segments: len(t.segments), Policy: t.policy}
+	i := TableInfo{Table: t.name, Schema: t.schema, FirstRow: t.firstRow, Rows: t.sealedEnd() - t.firstRow, Segments: len(t.segments), Policy: t.policy}
 	for k := range t.segments {
 		i.RawBytes += t.segments[k].RawBytes
 		i.StoredBytes += t.segments[k].StoredBytes

@@ -29,12 +29,13 @@ func manifestShape() *shape {
 		optional: []string{"replaced"}, inner: map[string]*shape{"replaced": replaced},
 	}
 	table := &shape{
-		what: "a table", members: []string{"table", "schema", "first_row", "policy", "segments"},
+		what: "a table", members: []string{"table", "schema", "first_row", "policy", "segments"}, optional: []string{"log_end"},
 		inner: map[string]*shape{"schema": schema, "segments": seg},
 	}
+	log := &shape{what: "the log", members: []string{"first", "sequence", "open"}}
 	return &shape{
-		what: "the manifest", members: []string{"format", "version", "tables", "checksum"}, optional: []string{"chain_id"},
-		inner: map[string]*shape{"tables": table},
+		what: "the manifest", members: []string{"format", "version", "tables", "checksum"}, optional: []string{"chain_id", "log", "dropped"},
+		inner: map[string]*shape{"tables": table, "log": log, "dropped": {what: "a dropped file", members: []string{"file"}}},
 	}
 }
 

@@ -30,29 +30,120 @@ func (a *Archive) reach(table string, row uint64, try func(*files, *handle) erro
 		if i < 0 {
 			return nil, t.outside(row)
 		}
-		h := t.handles[i]
-		err := try(a.files, h)
-		if err == nil {
-			return h, nil
-		}
-		if !missing(err) {
-			return nil, err
-		}
-		again, rerr := a.follow(st, h)
-		if rerr != nil {
-			return nil, rerr
-		}
+		h, again, err := a.tryHandle(st, t.handles[i], try)
 		if !again {
-			return nil, err
+			return h, err
 		}
 	}
 }
 
-func (t *tableEntry) outside(row uint64) error {
-	if len(t.segments) == 0 {
+// tryHandle does something with the file of a handle of the state of now; again says
+// that there is a newer state.
+func (a *Archive) tryHandle(st *state, h *handle, try func(*files, *handle) error) (_ *handle, again bool, err error) {
+	if err = try(a.files, h); err == nil {
+		return h, false, nil
+	}
+	if !missing(err) {
+		return nil, false, err
+	}
+	again, rerr := a.follow(st, h)
+	if rerr != nil {
+		err = rerr
+	}
+	return nil, again && rerr == nil, err
+}
+
+// spot is where a row is: in a segment's file or in a log, which is in use.
+type spot struct {
+	h *handle
+	f frame
+}
+
+// locate finds a row of a table, as st has it; of now where st is nil. It wants a leave.
+func (a *Archive) locate(st *state, table string, row uint64) (spot, error) {
+	pinned := st != nil
+	for {
+		if !pinned {
+			st = a.state.Load()
+		}
+		k, ok := st.number[table]
+		if !ok {
+			return spot{}, st.noTable(table)
+		}
+		t := &st.tables[k]
+		if i := t.find(row); i >= 0 {
+			if pinned {
+				h, err := a.pinned(t.handles[i])
+				return spot{h: h}, err
+			}
+			h, again, err := a.tryHandle(st, t.handles[i], (*files).acquire)
+			if again {
+				continue
+			}
+			return spot{h: h}, err
+		}
+		f := t.frameOf(row)
+		switch {
+		case f == nil:
+			return spot{}, t.outside(row)
+		case f.log.acquire():
+			return spot{f: *f}, nil
+		case a.closed.Load():
+			return spot{}, ErrClosed
+		case pinned || a.state.Load() == st:
+			return spot{}, fmt.Errorf("%w: %s", ErrStale, f.log.path)
+		}
+	}
+}
+
+// leave ends the use of what locate found.
+func (a *Archive) leave(s spot) {
+	if s.h != nil {
+		a.files.release(s.h)
+		return
+	}
+	if err := s.f.log.release(); err != nil {
+		a.files.keepError(err)
+	}
+}
+
+// pinned opens the file of a handle that a view has. Under a read-only archive another
+// process may have replaced it.
+func (a *Archive) pinned(h *handle) (*handle, error) {
+	err := a.files.acquire(h)
+	if err == nil || !missing(err) || !a.o.ReadOnly {
+		return h, err
+	}
+	a.change.Lock()
+	defer a.change.Unlock()
+	m, size, rerr := readManifest(a.fs, a.dir)
+	if rerr != nil {
+		return nil, rerr
+	}
+	st := a.state.Load()
+	fresh := newState(st.m.follow(m), size, st)
+	a.swap(st, fresh)
+	t := &fresh.tables[fresh.number[h.info.Table]]
+	i := t.find(h.info.FirstRow)
+	if i < 0 || !t.tableEntry.segments[i].sameRows(h.info) {
+		return nil, fmt.Errorf("%w: %s", ErrStale, h.info.File)
+	}
+	if t.handles[i].info.File == h.info.File {
+		return nil, err // the manifest names it still: it is lost
+	}
+	return t.handles[i], a.files.acquire(t.handles[i])
+}
+
+// sameRows reports whether two segments hold the same rows.
+func (s SegmentInfo) sameRows(o SegmentInfo) bool {
+	return s.FirstRow == o.FirstRow && s.Rows == o.Rows && s.ContentRoot == o.ContentRoot
+}
+
+func (t *tableState) outside(row uint64) error {
+	if t.end() == t.firstRow {
 		return fmt.Errorf("%w: row %d, table %q has none", segment.ErrRange, row, t.name)
 	}
-	return fmt.Errorf("%w: row %d, table %q has %d to %d", segment.ErrRange, row, t.name, t.firstRow, t.endRow()-1)
+	return fmt.Errorf("%w: row %d, table %q has %d to %d", segment.ErrRange, row, t.name, t.firstRow, t.end()-1)
 }
 
 // follow takes over what replaced the missing file of h, and whatever else was
@@ -88,7 +179,7 @@ func (a *Archive) follow(st *state, h *handle) (again bool, err error) {
 // follow returns the manifest with each segment replaced by the one of the same
 // identity that newer has.
 func (m *manifest) follow(newer *manifest) *manifest {
-	next := &manifest{chainID: m.chainID, tables: slices.Clone(m.tables)}
+	next := &manifest{chainID: m.chainID, log: m.log, tables: slices.Clone(m.tables)}
 	for i := range next.tables {
 		t := &next.tables[i]
 		k := slices.IndexFunc(newer.tables, func(n tableEntry) bool { return n.name == t.name && n.schema.Equal(t.schema) })
@@ -102,7 +193,7 @@ func (m *manifest) follow(newer *manifest) *manifest {
 			if at < 0 {
 				continue
 			}
-			if n := newer.tables[k].segments[at]; n.FirstRow == old.FirstRow && n.Rows == old.Rows && n.ContentRoot == old.ContentRoot {
+			if n := newer.tables[k].segments[at]; n.sameRows(*old) {
 				*old = n
 			}
 		}
@@ -123,9 +214,9 @@ func (st *state) segment(table string, row uint64) *SegmentInfo {
 	return nil
 }
 
-// Refresh reads the manifest again, and takes over what another process has
-// changed; for an archive that is open read-only. ErrStale where the tables are
-// not the ones they were.
+// Refresh reads manifest and logs again, and takes over what another process has
+// changed; for an archive that is open read-only. Views stay as they are. ErrStale
+// where the tables are not the ones they were.
 func (a *Archive) Refresh() error {
 	a.change.Lock()
 	defer a.change.Unlock()
@@ -135,20 +226,33 @@ func (a *Archive) Refresh() error {
 	if !a.o.ReadOnly {
 		return nil
 	}
-	m, size, err := readManifest(a.fs, a.dir)
+	fresh, ls, err := a.load()
 	if err != nil {
 		return err
 	}
 	st := a.state.Load()
-	fresh := newState(m, size, st)
 	for i := range st.tables {
 		t := &st.tables[i]
 		k, ok := fresh.number[t.name]
 		if !ok || !fresh.tables[k].schema.Equal(t.schema) {
+			for _, l := range ls.files {
+				_ = l.f.Close() // the error is the one to report
+			}
 			return fmt.Errorf("%w: table %q is gone", ErrStale, t.name)
 		}
 	}
-	a.swap(st, fresh)
+	next := newState(fresh.m, fresh.size, st) // takes over handles
+	for i := range next.tables {
+		next.tables[i].frames = fresh.tables[i].frames
+	}
+	next.sequence = fresh.sequence
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	old := a.logs
+	a.logs, a.tail = ls.files, ls.tail
+	next.epoch++
+	a.swap(st, next)
+	a.views.retire(st.epoch, retired{logs: old})
 	return nil
 }
 

@@ -7,11 +7,13 @@ import (
 	"github.com/segstore/segstore/segment"
 )
 
-// Table reads a table. Any number of goroutines may use it at the same time, also
-// while segments are recompressed. It is valid until the archive is closed.
+// Table reads a table, of an archive as it is at each moment, or of a View as that has
+// it. Any number of goroutines may use it at the same time. It is valid until the
+// archive, or the view, is closed.
 type Table struct {
 	a    *Archive
 	name string
+	st   *state // of a view
 }
 
 // Table returns a table. ErrNoTable where there is none of this name.
@@ -25,7 +27,10 @@ func (a *Archive) Table(name string) (*Table, error) {
 
 // entry returns the table as it is now.
 func (t *Table) entry() *tableState {
-	st := t.a.state.Load()
+	st := t.st
+	if st == nil {
+		st = t.a.state.Load()
+	}
 	return &st.tables[st.number[t.name]] // tables never go
 }
 
@@ -42,66 +47,123 @@ func (t *Table) Schema() segment.Schema { return t.entry().schema }
 func (t *Table) FirstRow() uint64 { return t.entry().firstRow }
 
 // EndRow returns one past the number of the last row; FirstRow where there is none.
-func (t *Table) EndRow() uint64 { return t.entry().endRow() }
+func (t *Table) EndRow() uint64 { return t.entry().end() }
 
 // Segments returns the table's segments, in the order of their rows.
-func (t *Table) Segments() []SegmentInfo { return append([]SegmentInfo(nil), t.entry().segments...) }
+func (t *Table) Segments() []SegmentInfo {
+	return append([]SegmentInfo(nil), t.entry().tableEntry.segments...)
+}
 
 // Row reads row number n as segment.Reader.Row does: storage in dst is used
 // again, nothing is shared. segment.ErrRange where the table does not have it; a
 // *segment.CorruptionError where it is damaged, which says nothing of rows in
 // other chunks.
 func (t *Table) Row(dst segment.Row, n uint64) (segment.Row, error) {
-	h, err := t.a.acquire(t.name, n)
+	s, err := t.a.locate(t.st, t.name, n)
 	if err != nil {
 		return dst, err
 	}
-	defer t.a.files.release(h)
-	return h.r.Row(dst, n)
+	defer t.a.leave(s)
+	if s.h != nil {
+		return s.h.r.Row(dst, n)
+	}
+	pool := t.a.scratches(t.name)
+	fs := pool.take(len(t.entry().schema.Columns))
+	defer pool.give(fs)
+	if err := s.f.read(t.name, fs, fs.all); err != nil {
+		return dst, err
+	}
+	for len(dst) < len(fs.all) {
+		dst = append(dst, nil)
+	}
+	dst = dst[:len(fs.all)]
+	for i := range dst {
+		dst[i] = append(dst[i][:0], fs.rows.Value(i, int(n-s.f.first))...)
+	}
+	return dst, nil
 }
 
 // Rows yields the rows from number from to the last one of now, the named columns
 // only and in the order named; all where none is named. A row is valid until the
 // next step and must not be changed. On failure it yields (nil, err) once; after
-// damage the caller may go on behind the rows that the error names.
+// damage the caller may go on behind the rows that the error names. Rows that are
+// rewound meanwhile are missing or other ones: a View has what it had.
 func (t *Table) Rows(from uint64, columns ...string) iter.Seq2[segment.Row, error] {
 	return func(yield func(segment.Row, error) bool) {
 		e := t.entry()
-		end := e.endRow()
+		end := e.end()
 		if from < e.firstRow || from > end {
 			yield(nil, e.outside(from))
 			return
 		}
+		numbers := columnNumbers(len(e.schema.Columns))
+		if len(columns) > 0 {
+			numbers = numbers[:0]
+		}
 		for _, c := range columns {
-			if e.schema.Index(c) < 0 {
+			k := e.schema.Index(c)
+			if k < 0 {
 				yield(nil, noColumn(e.tableEntry, c))
 				return
 			}
+			numbers = append(numbers, k)
 		}
 		for next := from; next < end; {
-			h, err := t.a.acquire(t.name, next)
+			s, err := t.a.locate(t.st, t.name, next)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !t.yieldSegment(h, next, columns, yield) {
+			var more bool
+			if s.h != nil {
+				more = t.yieldSegment(s, next, columns, yield)
+				next = s.h.info.EndRow()
+			} else {
+				more = t.yieldFrame(s, next, min(end, s.f.end()), numbers, yield)
+				next = s.f.end()
+			}
+			if !more {
 				return
 			}
-			next = h.info.EndRow()
 		}
 	}
 }
 
-// yieldSegment yields rows of one segment and releases it. false: no more.
-func (t *Table) yieldSegment(h *handle, from uint64, columns []string, yield func(segment.Row, error) bool) bool {
-	defer t.a.files.release(h)
-	for row, err := range h.r.Rows(from, columns...) {
+// yieldSegment yields rows of one segment and leaves it. false: no more.
+func (t *Table) yieldSegment(s spot, from uint64, columns []string, yield func(segment.Row, error) bool) bool {
+	defer t.a.leave(s)
+	for row, err := range s.h.r.Rows(from, columns...) {
 		if !yield(row, err) || err != nil {
 			return false
 		}
 	}
 	return true
 }
+
+// yieldFrame yields rows of one frame and leaves its log. false: no more.
+func (t *Table) yieldFrame(s spot, from, to uint64, columns []int, yield func(segment.Row, error) bool) bool {
+	defer t.a.leave(s)
+	pool := t.a.scratches(t.name)
+	fs := pool.take(len(t.entry().schema.Columns))
+	defer pool.give(fs)
+	if err := s.f.read(t.name, fs, columns); err != nil {
+		yield(nil, err)
+		return false
+	}
+	row := make(segment.Row, len(columns))
+	for n := from; n < to; n++ {
+		for i, c := range columns {
+			row[i] = fs.rows.Value(c, int(n-s.f.first))
+		}
+		if !yield(row, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// RawBytes returns the bytes of all values.
+func (t *Table) RawBytes() uint64 { return t.entry().info().RawBytes }
 
 func noColumn(t *tableEntry, name string) error {
 	names := make([]string, len(t.schema.Columns))
@@ -132,12 +194,21 @@ func (t *Table) Column(name string) (*Column, error) {
 
 // Value appends the value in row number n to dst.
 func (c *Column) Value(dst []byte, n uint64) ([]byte, error) {
-	h, err := c.t.a.acquire(c.t.name, n)
+	s, err := c.t.a.locate(c.t.st, c.t.name, n)
 	if err != nil {
 		return dst, err
 	}
-	defer c.t.a.files.release(h)
-	return h.columns[c.number].Value(dst, n)
+	defer c.t.a.leave(s)
+	if s.h != nil {
+		return s.h.columns[c.number].Value(dst, n)
+	}
+	pool := c.t.a.scratches(c.t.name)
+	fs := pool.take(len(c.t.entry().schema.Columns))
+	defer pool.give(fs)
+	if err := s.f.read(c.t.name, fs, fs.all[c.number:c.number+1]); err != nil {
+		return dst, err
+	}
+	return append(dst, fs.rows.Value(c.number, int(n-s.f.first))...), nil
 }
 
 // Values yields the column's values from row number from to the last, as

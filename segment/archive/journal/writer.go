@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	iofs "io/fs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -32,6 +33,8 @@ func Create(fs vfs.FS, path string, h Head) (_ *Writer, err error) {
 	}
 	if _, err := fs.Stat(path); err == nil {
 		return nil, fmt.Errorf("journal: %s exists", path)
+	} else if !errors.Is(err, iofs.ErrNotExist) {
+		return nil, err
 	}
 	f, err := fs.Create(path, category)
 	if err != nil {

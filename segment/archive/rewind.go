@@ -1,0 +1,215 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/segment"
+)
+
+// Rewind lets tables end where to says: the rows from there on are gone, and the next
+// commit takes their numbers over. Tables that to does not name stay. All tables are
+// rewound together or none; it is durable when Rewind returns. Views keep what they
+// have. A rewind into a sealed segment writes a segment of the rows that are kept.
+//
+// segment.ErrRange for a row that a table has not, or has pruned; ErrNoTable.
+func (a *Archive) Rewind(ctx context.Context, to Position) error {
+	ctx, end, err := a.begin(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer end()
+	done, err := a.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ends, deep, err := a.state.Load().rewindTo(to)
+	if err != nil || len(ends) == 0 {
+		return err
+	}
+	if !deep {
+		a.change.Lock()
+		defer a.change.Unlock()
+		return a.rewindLog(ends)
+	}
+	return a.rewindSegments(ctx, to)
+}
+
+// rewindTo returns which tables lose rows, in the order of their names; deep says that
+// some are in segments.
+func (st *state) rewindTo(to Position) (ends []tableEnd, deep bool, err error) {
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		k, ok := st.number[name]
+		if !ok {
+			return nil, false, st.noTable(name)
+		}
+		t, end := &st.tables[k], to[name]
+		if end < t.firstRow || end > t.end() {
+			return nil, false, fmt.Errorf("%w: table %q cannot end before row %d: it has %d to %d", segment.ErrRange, name, end, t.firstRow, t.end())
+		}
+		if end < t.end() {
+			ends = append(ends, tableEnd{name, end})
+			deep = deep || end < t.sealedEnd()
+		}
+	}
+	return ends, deep, nil
+}
+
+// rewindLog writes a record. a.change is held, so that no manifest is written meanwhile.
+func (a *Archive) rewindLog(ends []tableEnd) error {
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	if err := a.writable(); err != nil {
+		return err
+	}
+	st := a.state.Load()
+	for _, e := range ends { // a seal may have come first
+		if t := &st.tables[st.number[e.table]]; e.end < t.sealedEnd() {
+			return fmt.Errorf("%w: table %q was sealed up to row %d meanwhile", ErrConflict, e.table, t.sealedEnd())
+		}
+	}
+	if err := a.openWriter(st); err != nil {
+		return err
+	}
+	if _, err := a.writer.Append(recordRewind, appendRewind(nil, ends)); err != nil {
+		return a.logFailed(err)
+	}
+	if err := a.writer.Sync(); err != nil {
+		return a.logFailed(err)
+	}
+	next := *st
+	next.tables, next.sequence = slices.Clone(st.tables), a.writer.Sequence()
+	for _, e := range ends {
+		t := &next.tables[st.number[e.table]]
+		t.frames = t.before(e.end)
+	}
+	a.state.Store(&next)
+	a.log.Info("rewound", "dir", a.dir, "tables", len(ends))
+	return nil
+}
+
+// rewindSegments makes segments of the rows kept of those that are cut, and names them
+// in the manifest.
+func (a *Archive) rewindSegments(ctx context.Context, to Position) (err error) {
+	select { // nothing is sealed meanwhile: segments stay as they are seen here
+	case a.sealing <- struct{}{}:
+		defer func() { <-a.sealing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	st, err := a.pin()
+	if err != nil {
+		return err
+	}
+	defer a.unpin(st)
+	ends, _, err := st.rewindTo(to)
+	if err != nil {
+		return err
+	}
+	kept := map[string]*keptRows{}
+	defer func() {
+		for _, k := range kept {
+			if k.d != nil {
+				err = errors.Join(err, k.d.discard())
+			}
+		}
+	}()
+	for _, e := range ends {
+		t := &st.tables[st.number[e.table]]
+		i := t.find(e.end)
+		if i < 0 || t.tableEntry.segments[i].FirstRow == e.end {
+			continue
+		}
+		k := &keptRows{}
+		kept[e.table] = k
+		if err := a.keepRows(ctx, st, t, i, e.end, k); err != nil {
+			return err
+		}
+	}
+	a.change.Lock()
+	defer a.change.Unlock()
+	done := false
+	for _, k := range kept {
+		d := k.d
+		k.d = nil
+		if err = a.name(d, k.info.File); err != nil {
+			break
+		}
+		k.named = true
+	}
+	if err == nil {
+		done, err = a.swapManifest(true, func(st *state, p *plan) error {
+			for _, e := range ends {
+				t := &p.m.tables[st.number[e.table]]
+				n, _ := slices.BinarySearchFunc(t.segments, e.end, func(s SegmentInfo, end uint64) int {
+					if s.EndRow() <= end {
+						return -1
+					}
+					return 1
+				})
+				t.segments = slices.Clone(t.segments[:n])
+				if k := kept[e.table]; k != nil {
+					t.segments = append(t.segments, k.info)
+				}
+				p.ends[e.table] = e.end
+			}
+			return nil
+		})
+	}
+	for _, k := range kept {
+		if err != nil && !done && k.named {
+			err = errors.Join(err, a.withdraw(k.info.File))
+		}
+	}
+	if err == nil {
+		a.log.Info("rewound", "dir", a.dir, "tables", len(ends))
+	}
+	return err
+}
+
+// keptRows is a segment of the rows that a rewind keeps of another one.
+type keptRows struct {
+	d     *draft // nil once it has its name
+	info  SegmentInfo
+	named bool
+}
+
+// keepRows writes the rows before end of segment i, under the policy that it has.
+func (a *Archive) keepRows(ctx context.Context, st *state, t *tableState, i int, end uint64, k *keptRows) error {
+	h := t.handles[i]
+	if err := a.files.acquire(h); err != nil {
+		return err
+	}
+	defer a.files.release(h)
+	p, err := h.r.Policy()
+	if err != nil {
+		if p, err = codec.ParsePolicy(t.policy); err != nil {
+			return err
+		}
+	}
+	i0 := h.info
+	rows := end - i0.FirstRow
+	src := &part{
+		t: &Table{a: a, name: t.name, st: st}, first: i0.FirstRow, end: end,
+		raw: uint64(float64(i0.RawBytes) * float64(rows) / float64(i0.Rows)),
+	}
+	if k.d, err = newDraft(a.fs, a.fs.PathJoin(a.dir, t.name, fmt.Sprintf("%010d.%d%s", i0.FirstRow, a.drafts.Add(1), tmpSuffix)), ""); err != nil {
+		return err
+	}
+	info, _, err := segment.Write(ctx, k.d, src, segment.WriterOptions{
+		Table: t.name, Schema: t.schema, Policy: p, Encodings: a.o.Encodings, Workers: writers(a.o.Workers, p.ChunkBytes), Metadata: h.r.Metadata(),
+	})
+	if err == nil {
+		err = k.d.close()
+	}
+	if err == nil {
+		err = checkWritten(ctx, a.fs, k.d.path, info, a.o.Encodings)
+	}
+	k.info = describe(info)
+	return err
+}

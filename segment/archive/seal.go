@@ -1,0 +1,266 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/segment"
+)
+
+// Seal puts all rows that are in logs into segments, under the policies of their
+// tables: dictionaries are trained on them, and what comes out is as good as what a
+// Builder makes. Rows are committed and read meanwhile, and those that come later stay
+// in the log. The logs go when no view needs them. It returns nil where there is
+// nothing to seal.
+//
+// Memory is that of segment.Write, for one table at a time.
+func (a *Archive) Seal(ctx context.Context) error {
+	ctx, end, err := a.begin(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer end()
+	select {
+	case a.sealing <- struct{}{}:
+		defer func() { <-a.sealing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for {
+		if err := a.seal(ctx); !errors.Is(err, errRewound) {
+			return err
+		}
+	}
+}
+
+// sealIfFull starts a seal where logs hold enough. a.commits is held.
+func (a *Archive) sealIfFull(st *state) {
+	raw := uint64(0)
+	for i := range st.tables {
+		raw += st.tables[i].logBytes()
+	}
+	if a.o.SealBytes < 0 || raw < uint64(a.o.SealBytes) {
+		return
+	}
+	select {
+	case a.sealing <- struct{}{}:
+	default:
+		return // one is at it
+	}
+	ctx, end, err := a.begin(a.ctx, true)
+	if err != nil {
+		<-a.sealing
+		return
+	}
+	go func() {
+		defer end()
+		defer func() { <-a.sealing }()
+		if err := a.seal(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errRewound) {
+			a.log.Error("sealing failed: rows stay in the log", "dir", a.dir, "error", err)
+		}
+	}()
+}
+
+// sealedTable is the segments that take over the first frames of a table.
+type sealedTable struct {
+	name     string
+	frames   []frame
+	drafts   []*draft // nil once they have their names
+	segments []SegmentInfo
+	named    int // of the segments, from the first on
+}
+
+func (a *Archive) seal(ctx context.Context) (err error) {
+	st, err := a.cutLog()
+	if err != nil {
+		return err
+	}
+	defer a.unpin(st)
+	var sealed []sealedTable
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, t := range sealed {
+			for _, d := range t.drafts {
+				if d != nil {
+					err = errors.Join(err, d.discard())
+				}
+			}
+		}
+	}()
+	for i := range st.tables {
+		t := &st.tables[i]
+		if len(t.frames) == 0 {
+			continue
+		}
+		sealed = append(sealed, sealedTable{name: t.name, frames: t.frames})
+		if err := a.sealTable(ctx, st, t, &sealed[len(sealed)-1]); err != nil {
+			return err
+		}
+	}
+	if len(sealed) == 0 {
+		return nil
+	}
+	return a.publishSealed(sealed)
+}
+
+// cutLog ends the log, so that what is in it can go once it is sealed; the state is
+// pinned.
+func (a *Archive) cutLog() (*state, error) {
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	if err := a.writable(); err != nil {
+		return nil, err
+	}
+	if err := a.rotate(); err != nil {
+		return nil, err
+	}
+	return a.pin()
+}
+
+// sealTable writes the segments for the frames of a table.
+func (a *Archive) sealTable(ctx context.Context, st *state, t *tableState, s *sealedTable) error {
+	p, err := codec.ParsePolicy(t.policy)
+	if err != nil {
+		return err
+	}
+	for from := t.sealedEnd(); from < t.end(); {
+		src := t.part(a, st, from, a.o.SegmentBytes)
+		d, err := newDraft(a.fs, a.fs.PathJoin(a.dir, t.name, fmt.Sprintf("%010d.%d%s", from, a.drafts.Add(1), tmpSuffix)), "")
+		if err != nil {
+			return err
+		}
+		s.drafts = append(s.drafts, d)
+		info, _, err := segment.Write(ctx, d, src, segment.WriterOptions{
+			Table: t.name, Schema: t.schema, Policy: p, Encodings: a.o.Encodings, Workers: writers(a.o.Workers, p.ChunkBytes),
+		})
+		if err == nil {
+			err = d.close()
+		}
+		if err == nil {
+			err = checkWritten(ctx, a.fs, d.path, info, a.o.Encodings)
+		}
+		if err != nil {
+			return err
+		}
+		s.segments = append(s.segments, describe(info))
+		from = src.end
+	}
+	return nil
+}
+
+// publishSealed names the segments in the manifest. errRewound where rows of them went
+// meanwhile.
+func (a *Archive) publishSealed(sealed []sealedTable) error {
+	a.change.Lock()
+	defer a.change.Unlock()
+	done, err := false, error(nil)
+	for i := range sealed {
+		if err = sealed[i].publish(a); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		done, err = a.swapManifest(false, func(st *state, p *plan) error {
+			for _, s := range sealed {
+				t := &st.tables[st.number[s.name]]
+				if !t.begins(s.frames) {
+					return errRewound
+				}
+				e := &p.m.tables[st.number[s.name]]
+				e.segments = append(e.segments[:len(e.segments):len(e.segments)], s.segments...)
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		for _, s := range sealed {
+			for _, si := range s.segments[:s.named] {
+				if !done {
+					err = errors.Join(err, a.withdraw(si.File))
+				}
+			}
+		}
+		return err
+	}
+	for _, s := range sealed {
+		for _, si := range s.segments {
+			a.log.Info("segment sealed", "dir", a.dir, "file", si.File, "rows", si.Rows, "raw_bytes", si.RawBytes, "stored_bytes", si.StoredBytes)
+		}
+	}
+	return nil
+}
+
+// publish gives the files their names.
+func (s *sealedTable) publish(a *Archive) error {
+	for i, d := range s.drafts {
+		s.drafts[i] = nil
+		if err := a.name(d, s.segments[i].File); err != nil {
+			return err
+		}
+		s.named++
+	}
+	return nil
+}
+
+// begins reports whether the table's frames begin with the given ones.
+func (t *tableState) begins(frames []frame) bool {
+	if len(t.frames) < len(frames) {
+		return false
+	}
+	for i := range frames {
+		if t.frames[i] != frames[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// part is rows of a table that are in frames, as a source.
+type part struct {
+	t          *Table
+	first, end uint64
+	raw        uint64
+}
+
+// part returns the rows from number from on, whole frames of about limit bytes.
+func (t *tableState) part(a *Archive, st *state, from uint64, limit int64) *part {
+	p := &part{t: &Table{a: a, name: t.name, st: st}, first: from, end: from}
+	for _, f := range t.behind(from) {
+		if p.raw += uint64(f.raw); f.end() > p.end {
+			p.end = f.end()
+		}
+		if p.raw >= uint64(limit) {
+			break
+		}
+	}
+	return p
+}
+
+// FirstRow returns the number of the first row.
+func (p *part) FirstRow() uint64 { return p.first }
+
+// EndRow returns one past the number of the last row.
+func (p *part) EndRow() uint64 { return p.end }
+
+// RawBytes returns the bytes of the values.
+func (p *part) RawBytes() uint64 { return p.raw }
+
+// Rows yields the rows from number from on.
+func (p *part) Rows(from uint64, columns ...string) iter.Seq2[segment.Row, error] {
+	return func(yield func(segment.Row, error) bool) {
+		n := from
+		for row, err := range p.t.Rows(from, columns...) {
+			if err == nil && n >= p.end {
+				return
+			}
+			if n++; !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
