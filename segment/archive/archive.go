@@ -38,6 +38,10 @@ type Options struct {
 	// Encodings are encodings beside those of package codec.
 	Encodings []codec.Encoding
 
+	// KeyFunctions are the functions that indexes may name: those of codec/ethereum and
+	// codec/bitcoin, or others. A column alone needs none.
+	KeyFunctions []codec.KeyFunction
+
 	// Workers is how many goroutines decode one segment, or encode one, at a time.
 	// Default GOMAXPROCS.
 	Workers int
@@ -112,6 +116,7 @@ type Archive struct {
 	tail    *Tail
 
 	views   views
+	indexes atomic.Pointer[indexes]
 	scratch sync.Map // of *scratches, by table
 
 	ctx     context.Context // ended by Close
@@ -170,7 +175,7 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 			return nil, err
 		}
 	}
-	a.state.Store(st)
+	a.state.Store(a.openIndexes(st))
 	return a, nil
 }
 
@@ -236,6 +241,11 @@ func (a *Archive) Close() error {
 	a.cancel()
 	a.jobs.Wait()
 	err := a.closeLogs()
+	if ix := a.indexes.Load(); ix.store != nil {
+		if cerr := ix.store.Close(); cerr != nil {
+			a.log.Warn("closing the index", "dir", a.dir, "error", cerr)
+		}
+	}
 	err = errors.Join(err, a.files.close())
 	if a.lock != nil {
 		err = errors.Join(err, ioError("unlocking", a.dir, a.lock.Close()))

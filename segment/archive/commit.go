@@ -149,6 +149,7 @@ func (b *Batch) commit(ctx context.Context, sync bool) (Position, error) {
 		}
 	}
 	next := st.with(tables, a.writer.Sequence())
+	next.cover = a.indexCommit(st, b, tables)
 	a.state.Store(next)
 	b.done = true
 	a.sealIfFull(next)

@@ -44,6 +44,17 @@ type manifest struct {
 	tables  []tableEntry
 }
 
+// indexEntry is an index of a table.
+type indexEntry struct {
+	Name string `json:"index"`
+	Key  string `json:"key"` // text of a codec.KeyDefinition
+}
+
+func (e indexEntry) spec(table string) IndexSpec {
+	k, _ := codec.ParseKeyDefinition(e.Key) // validated with the manifest
+	return IndexSpec{Name: e.Name, Table: table, Key: k}
+}
+
 // droppedFile is a file that is to be removed.
 type droppedFile struct {
 	File string `json:"file"` // path from the archive's directory, with slashes
@@ -62,6 +73,7 @@ type tableEntry struct {
 	schema   segment.Schema
 	firstRow uint64
 	policy   string // canonical text
+	indexes  []indexEntry
 	logEnd   uint64 // one past the last row in logs that the manifest knows of; 0 where there are none
 	segments []SegmentInfo
 }
@@ -88,6 +100,7 @@ type tableJSON struct {
 	Schema   segment.Schema `json:"schema"`
 	FirstRow uint64         `json:"first_row"`
 	Policy   string         `json:"policy"`
+	Indexes  []indexEntry   `json:"indexes,omitempty"`
 	LogEnd   uint64         `json:"log_end,omitempty"`
 	Segments []segmentJSON  `json:"segments"`
 }
@@ -132,6 +145,9 @@ func (m *manifest) encode() ([]byte, error) {
 		add(",\n      \"schema\": ", t.schema)
 		add(",\n      \"first_row\": ", t.firstRow)
 		add(",\n      \"policy\": ", t.policy)
+		if len(t.indexes) > 0 {
+			add(",\n      \"indexes\": ", t.indexes)
+		}
 		if t.logEnd != 0 {
 			add(",\n      \"log_end\": ", t.logEnd)
 		}
@@ -194,7 +210,7 @@ func decodeManifest(b []byte) (*manifest, error) {
 	}
 	m := &manifest{chainID: j.ChainID, log: j.Log, dropped: j.Dropped, tables: make([]tableEntry, 0, len(j.Tables))}
 	for _, t := range j.Tables {
-		e := tableEntry{name: t.Table, schema: t.Schema, firstRow: t.FirstRow, policy: t.Policy, logEnd: t.LogEnd, segments: make([]SegmentInfo, len(t.Segments))}
+		e := tableEntry{name: t.Table, schema: t.Schema, firstRow: t.FirstRow, policy: t.Policy, indexes: t.Indexes, logEnd: t.LogEnd, segments: make([]SegmentInfo, len(t.Segments))}
 		for i, s := range t.Segments {
 			e.segments[i] = SegmentInfo{
 				Table: t.Table, FirstRow: s.FirstRow, Rows: s.Rows, File: s.File, RawBytes: s.RawBytes, StoredBytes: s.StoredBytes,
@@ -233,7 +249,7 @@ func (m *manifest) validate() error {
 	if len(m.chainID) > maxChainID {
 		return fmt.Errorf("chain id of %d bytes, at most %d", len(m.chainID), maxChainID)
 	}
-	seen := make(map[string]bool, len(m.tables))
+	seen, indexed := make(map[string]bool, len(m.tables)), map[string]bool{}
 	for i := range m.tables {
 		t := &m.tables[i]
 		if err := t.validate(); err != nil {
@@ -243,6 +259,12 @@ func (m *manifest) validate() error {
 			return fmt.Errorf("table %q twice", t.name)
 		}
 		seen[t.name] = true
+		for _, e := range t.indexes {
+			if indexed[e.Name] {
+				return fmt.Errorf("index %q twice", e.Name)
+			}
+			indexed[e.Name] = true
+		}
 	}
 	for _, d := range m.dropped {
 		if table, name, ok := strings.Cut(d.File, "/"); !ok || !seen[table] || !segmentName.MatchString(name) {
@@ -266,6 +288,18 @@ func (t *tableEntry) validate() error {
 		return fmt.Errorf("%w: %w", ErrVersion, err)
 	} else if p.String() != t.policy {
 		return errors.New("the text of the policy is not canonical")
+	}
+	for _, e := range t.indexes {
+		if err := segment.ValidateName(e.Name); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		k, err := codec.ParseKeyDefinition(e.Key)
+		if err != nil {
+			return fmt.Errorf("%w: index %q: %w", ErrVersion, e.Name, err)
+		}
+		if t.schema.Index(k.Column) < 0 || k.String() != e.Key {
+			return fmt.Errorf("index %q: key %q", e.Name, e.Key)
+		}
 	}
 	next := t.firstRow
 	for i := range t.segments {

@@ -29,8 +29,8 @@ func manifestShape() *shape {
 		optional: []string{"replaced"}, inner: map[string]*shape{"replaced": replaced},
 	}
 	table := &shape{
-		what: "a table", members: []string{"table", "schema", "first_row", "policy", "segments"}, optional: []string{"log_end"},
-		inner: map[string]*shape{"schema": schema, "segments": seg},
+		what: "a table", members: []string{"table", "schema", "first_row", "policy", "segments"}, optional: []string{"log_end", "indexes"},
+		inner: map[string]*shape{"schema": schema, "segments": seg, "indexes": {what: "an index", members: []string{"index", "key"}}},
 	}
 	log := &shape{what: "the log", members: []string{"first", "sequence", "open"}}
 	return &shape{

@@ -76,6 +76,9 @@ func (a *Archive) rewindLog(ends []tableEnd) error {
 	if err := a.openWriter(st); err != nil {
 		return err
 	}
+	if err := a.lowerIndexes(st, ends); err != nil {
+		return err
+	}
 	if _, err := a.writer.Append(recordRewind, appendRewind(nil, ends)); err != nil {
 		return a.logFailed(err)
 	}
@@ -84,6 +87,7 @@ func (a *Archive) rewindLog(ends []tableEnd) error {
 	}
 	next := *st
 	next.tables, next.sequence = slices.Clone(st.tables), a.writer.Sequence()
+	next.cover = st.lowered(a.indexes.Load(), endsOf(ends))
 	for _, e := range ends {
 		t := &next.tables[st.number[e.table]]
 		t.frames = t.before(e.end)
@@ -144,6 +148,9 @@ func (a *Archive) rewindSegments(ctx context.Context, to Position) (err error) {
 	}
 	if err == nil {
 		done, err = a.swapManifest(true, func(st *state, p *plan) error {
+			if err := a.lowerIndexes(st, ends); err != nil {
+				return err
+			}
 			for _, e := range ends {
 				t := &p.m.tables[st.number[e.table]]
 				n, _ := slices.BinarySearchFunc(t.segments, e.end, func(s SegmentInfo, end uint64) int {
@@ -212,4 +219,12 @@ func (a *Archive) keepRows(ctx context.Context, st *state, t *tableState, i int,
 	}
 	k.info = describe(info)
 	return err
+}
+
+func endsOf(ends []tableEnd) map[string]uint64 {
+	m := make(map[string]uint64, len(ends))
+	for _, e := range ends {
+		m[e.table] = e.end
+	}
+	return m
 }

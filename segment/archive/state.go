@@ -10,9 +10,10 @@ type state struct {
 	m        *manifest
 	size     int64 // bytes of the manifest's file
 	tables   []tableState
-	number   map[string]int // of a table
-	sequence uint64         // of the next record in the logs
-	epoch    uint64         // grows where files go out of use: a view keeps those of its own and later ones
+	number   map[string]int   // of a table
+	sequence uint64           // of the next record in the logs
+	cover    map[string]cover // of indexes: up to which row of their table they find rows
+	epoch    uint64           // grows where files go out of use: a view keeps those of its own and later ones
 }
 
 // tableState is a table: rows in segments, then rows in frames.
@@ -27,7 +28,7 @@ type tableState struct {
 func newState(m *manifest, size int64, old *state) *state {
 	st := &state{m: m, size: size, tables: make([]tableState, len(m.tables)), number: make(map[string]int, len(m.tables))}
 	if old != nil {
-		st.sequence, st.epoch = old.sequence, old.epoch
+		st.sequence, st.epoch, st.cover = old.sequence, old.epoch, old.cover
 	}
 	for i := range m.tables {
 		t := &m.tables[i]

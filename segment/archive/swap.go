@@ -48,6 +48,9 @@ func (a *Archive) swapManifest(hold bool, edit func(st *state, p *plan) error) (
 		t := &next.tables[next.number[name]]
 		t.frames = t.before(end)
 	}
+	if len(p.ends) > 0 {
+		next.cover = old.lowered(a.indexes.Load(), p.ends)
+	}
 	next.epoch++
 	gone := a.outOfUse(old, next)
 	a.state.Store(next)

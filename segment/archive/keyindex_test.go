@@ -1,0 +1,186 @@
+package archive_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/segment"
+	"github.com/segstore/segstore/segment/archive"
+)
+
+func key(t testing.TB, text string) codec.KeyDefinition {
+	t.Helper()
+	k, err := codec.ParseKeyDefinition(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// wantKeys says that every row of a table is found by its key, newest first, and a
+// strange key is not.
+func wantKeys(t testing.TB, a *archive.Archive, name, table string, column int) {
+	t.Helper()
+	v, err := a.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	tab, err := v.Table(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]uint64{}
+	n := tab.FirstRow()
+	for row, err := range tab.Rows(n) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := string(row[column])
+		rows[k] = append([]uint64{n}, rows[k]...)
+		n++
+	}
+	for k, want := range rows {
+		var got []uint64
+		for n, err := range v.All(name, []byte(k)) {
+			if err != nil {
+				t.Fatalf("key %q: %v", k, err)
+			}
+			got = append(got, n)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("key %q: rows %d, want %d", k, got, want)
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Fatalf("key %q: rows %d, want %d", k, got, want)
+			}
+		}
+		if n, err := v.Lookup(name, []byte(k)); err != nil || n != want[0] {
+			t.Fatalf("key %q: row %d, %v", k, n, err)
+		}
+	}
+	if _, err := v.Lookup(name, []byte("a key of no row")); !errors.Is(err, archive.ErrNotFound) {
+		t.Fatalf("a strange key: %v", err)
+	}
+}
+
+// An index finds every row after each step of the script: commits, seals, rewinds,
+// prunes, recompressions; opened again too, and built anew.
+func TestIndexFollows(t *testing.T) {
+	s := script()
+	fs := vfs.NewMem()
+	mustBuild(t, fs, "/chain", archive.CreateOptions{}, liveTables(t, dictPolicy))
+	o := archive.Options{SealBytes: -1, Workers: 1}
+	a := mustOpen(t, fs, "/chain", o)
+	ctx := context.Background()
+	for _, spec := range []archive.IndexSpec{
+		{Name: "number", Table: "blocks", Key: key(t, "number")},
+		{Name: "note", Table: "notes", Key: key(t, "note")},
+		{Name: "body", Table: "blocks", Key: key(t, "body")},
+	} {
+		if err := a.CreateIndex(ctx, spec, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.CreateIndex(ctx, spec, nil); !errors.Is(err, archive.ErrExists) {
+			t.Fatalf("made twice: %v", err)
+		}
+	}
+	for i, st := range s.steps {
+		if err := st.do(a); err != nil {
+			t.Fatalf("step %d, %s: %v", i, st.what, err)
+		}
+		for pass := range 3 {
+			switch pass {
+			case 1:
+				mustClose(t, a)
+				a = mustOpen(t, fs, "/chain", o)
+			case 2:
+				if i%5 != 0 {
+					continue
+				}
+				if err := a.BuildIndex(ctx, "number", nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wantKeys(t, a, "number", "blocks", 0)
+			wantKeys(t, a, "note", "notes", 0)
+			wantKeys(t, a, "body", "blocks", 2)
+			for _, x := range a.Indexes() {
+				if x.Missing != 0 || x.Problem != "" {
+					t.Fatalf("step %d, %s, pass %d: %+v", i, st.what, pass, x)
+				}
+			}
+		}
+	}
+	v, err := a.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if k, err := v.Key("number", "7"); err != nil || string(k) != string(segment.AppendUint(nil, 7)) {
+		t.Errorf("key 7: %x, %v", k, err)
+	}
+	if _, err := v.Lookup("none", nil); !errors.Is(err, archive.ErrNoIndex) {
+		t.Errorf("an index that is not there: %v", err)
+	}
+	mustClose(t, a)
+}
+
+// A view finds what it has, also rows that were rewound since.
+func TestIndexOfAView(t *testing.T) {
+	fs := vfs.NewMem()
+	mustBuild(t, fs, "/chain", archive.CreateOptions{}, liveTables(t, s2Policy))
+	a := mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+	defer mustClose(t, a)
+	ctx := context.Background()
+	if err := a.CreateIndex(ctx, archive.IndexSpec{Name: "note", Table: "notes", Key: key(t, "note")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	commit := func(notes ...string) {
+		t.Helper()
+		b := a.Batch()
+		for _, n := range notes {
+			if err := b.Append("notes", segment.Row{[]byte(n)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit("a", "b", "c", "a")
+	v, err := a.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if err := a.Rewind(ctx, archive.Position{"notes": 8}); err != nil {
+		t.Fatal(err)
+	}
+	commit("x", "c")
+	for k, want := range map[string]uint64{"a": 10, "b": 8, "c": 9} {
+		if n, err := v.Lookup("note", []byte(k)); err != nil || n != want {
+			t.Errorf("view: %q is row %d, %v, want %d", k, n, err, want)
+		}
+	}
+	if _, err := v.Lookup("note", []byte("x")); !errors.Is(err, archive.ErrNotFound) {
+		t.Errorf("view: a later row: %v", err)
+	}
+	now, err := a.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer now.Close()
+	for k, want := range map[string]uint64{"a": 7, "x": 8, "c": 9} {
+		if n, err := now.Lookup("note", []byte(k)); err != nil || n != want {
+			t.Errorf("now: %q is row %d, %v, want %d", k, n, err, want)
+		}
+	}
+	if _, err := now.Lookup("note", []byte("b")); !errors.Is(err, archive.ErrNotFound) {
+		t.Errorf("now: a rewound row: %v", err)
+	}
+}
