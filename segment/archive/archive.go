@@ -117,7 +117,9 @@ type Archive struct {
 
 	views   views
 	indexes atomic.Pointer[indexes]
-	scratch sync.Map // of *scratches, by table
+	indexed atomic.Bool // the store has changed since it was last copied
+	copies  sync.Mutex  // held by whoever makes a copy
+	scratch sync.Map    // of *scratches, by table
 
 	ctx     context.Context // ended by Close
 	cancel  context.CancelFunc
@@ -242,6 +244,9 @@ func (a *Archive) Close() error {
 	a.jobs.Wait()
 	err := a.closeLogs()
 	if ix := a.indexes.Load(); ix.store != nil {
+		if cerr := a.checkpointIndex(); cerr != nil {
+			a.log.Warn("readers find an older index", "dir", a.dir, "error", cerr)
+		}
 		if cerr := ix.store.Close(); cerr != nil {
 			a.log.Warn("closing the index", "dir", a.dir, "error", cerr)
 		}

@@ -82,22 +82,31 @@ func resolveKey(d codec.KeyDefinition, s segment.Schema, functions []codec.KeyFu
 func (a *Archive) openIndexes(st *state) *state {
 	ix := &indexes{byName: a.resolveIndexes(st.m)}
 	a.indexes.Store(ix)
-	if len(ix.byName) == 0 || a.o.ReadOnly {
+	if len(ix.byName) == 0 {
 		return st
 	}
-	ix.store, ix.err = a.openStore()
+	if a.o.ReadOnly {
+		ix.store, ix.err = a.openCopy()
+	} else {
+		ix.store, ix.err = a.openStore()
+	}
 	if ix.err != nil {
 		a.log.Warn("index cannot be opened: build it anew", "dir", a.dir, "error", ix.err)
 		return st
 	}
 	next := *st
 	next.cover = map[string]cover{}
+	next.extras = &extras{}
+	if ix.store == nil { // nothing was ever left for readers
+		return &next
+	}
 	for _, name := range slices.Sorted(maps.Keys(ix.byName)) {
 		k := ix.byName[name]
 		end, err := a.covered(&next, ix, k)
 		if err == nil {
-			next.cover[name] = cover{end: end}
-			err = a.catchUp(&next, ix, k)
+			if next.cover[name] = (cover{end: end}); !a.o.ReadOnly {
+				err = a.catchUp(&next, ix, k)
+			}
 		}
 		if err != nil {
 			delete(next.cover, name)
@@ -207,6 +216,7 @@ func (a *Archive) catchUp(st *state, ix *indexes, k *keyIndex) error {
 	if err := b.Commit(false); err != nil {
 		return err
 	}
+	a.indexed.Store(true)
 	st.cover[k.Name] = cover{end, have.build}
 	return nil
 }
@@ -262,6 +272,7 @@ func (a *Archive) indexCommit(st *state, b *Batch, tables []tableFrames) map[str
 		if !some {
 			return nil
 		}
+		a.indexed.Store(true)
 		return ib.Commit(false)
 	}()
 	if err != nil {
@@ -383,15 +394,9 @@ func (v *View) All(name string, key []byte) iter.Seq2[uint64, error] {
 			return
 		}
 		t := &v.st.tables[v.st.number[k.Table]]
-		have, ok := v.st.cover[name]
-		ix := v.a.indexes.Load()
-		if !ok || have.end < t.end() || have.build != ix.builds[name] {
-			yield(0, fmt.Errorf("%w: %q: it has not the rows that the table has", ErrIndex, name))
-			return
-		}
-		rows, err := ix.store.Candidates(nil, name, key, t.firstRow, t.end(), 0)
+		rows, err := v.candidates(k, t, key)
 		if err != nil {
-			yield(0, fmt.Errorf("%w: %w", ErrIndex, err))
+			yield(0, err)
 			return
 		}
 		c := &Column{t: &Table{a: v.a, name: k.Table, st: v.st}, name: k.Key.Column, number: k.column}
@@ -406,6 +411,37 @@ func (v *View) All(name string, key []byte) iter.Seq2[uint64, error] {
 			}
 		}
 	}
+}
+
+// candidates returns the rows that may have a key, newest first.
+func (v *View) candidates(k *keyIndex, t *tableState, key []byte) (rows []uint64, err error) {
+	have, ok := v.st.cover[k.Name]
+	ix := v.a.indexes.Load()
+	end := t.end()
+	if v.a.o.ReadOnly && v.st.extras != nil {
+		if end = max(have.end, t.firstRow); !ok {
+			end = t.firstRow
+		}
+		x, err := v.a.lacking(v.st, k, end)
+		if err != nil {
+			return nil, err
+		}
+		rows = x.find(key)
+	} else if !ok || have.end < end || have.build != ix.builds[k.Name] {
+		return nil, fmt.Errorf("%w: %q: it has not the rows that the table has", ErrIndex, k.Name)
+	}
+	for end > t.firstRow {
+		rows, err = ix.store.Candidates(rows, k.Name, key, t.firstRow, end, 0)
+		if now := v.a.indexes.Load(); errors.Is(err, index.ErrClosed) && now != ix && now.store != nil { // refreshed meanwhile
+			ix = now
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrIndex, err)
+		}
+		break
+	}
+	return rows, nil
 }
 
 // BuildIndex makes an index of all rows that its table has, in the place of what there
@@ -443,8 +479,17 @@ func (a *Archive) BuildIndex(ctx context.Context, name string, progress func(row
 	if err := ix.store.Load(ctx, name, s, a.entries(ctx, st, k, progress), index.LoadOptions{Workers: a.o.Workers}); err != nil {
 		return err
 	}
+	if err := a.built(ix, k, s.End); err != nil {
+		return err
+	}
+	return a.checkpointIndex()
+}
+
+// built takes over an index that was made of the rows before end.
+func (a *Archive) built(ix *indexes, k *keyIndex, end uint64) error {
 	a.commits.Lock()
 	defer a.commits.Unlock()
+	name := k.Name
 	next := *a.state.Load()
 	next.cover = maps.Clone(next.cover)
 	if next.cover == nil {
@@ -455,12 +500,13 @@ func (a *Archive) BuildIndex(ctx context.Context, name string, progress func(row
 		built.builds = map[string]uint64{}
 	}
 	built.builds[name]++
-	next.cover[name] = cover{s.End, built.builds[name]}
+	next.cover[name] = cover{end, built.builds[name]}
 	if err := a.catchUp(&next, ix, k); err != nil {
 		return err
 	}
 	a.indexes.Store(&built)
 	a.state.Store(&next)
+	a.indexed.Store(true)
 	return nil
 }
 

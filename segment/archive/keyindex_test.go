@@ -3,6 +3,7 @@ package archive_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -183,4 +184,79 @@ func TestIndexOfAView(t *testing.T) {
 	if _, err := now.Lookup("note", []byte("b")); !errors.Is(err, archive.ErrNotFound) {
 		t.Errorf("now: a rewound row: %v", err)
 	}
+}
+
+// Readers in other processes find every row by its key: with the copy that the writer
+// has left them, rows behind it from the log, and without any copy.
+func TestIndexReadOnly(t *testing.T) {
+	fs := vfs.NewMem()
+	mustBuild(t, fs, "/chain", archive.CreateOptions{}, liveTables(t, s2Policy))
+	a := mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+	ctx := context.Background()
+	n := 0
+	commit := func() {
+		t.Helper()
+		b := a.Batch()
+		for range 5 {
+			n++
+			if err := b.Append("notes", segment.Row{fmt.Appendf(nil, "note %d", n%23)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit()
+	if err := a.CreateIndex(ctx, archive.IndexSpec{Name: "note", Table: "notes", Key: key(t, "note")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	old := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
+	view, err := old.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string) {
+		t.Helper()
+		r := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
+		wantKeys(t, r, "note", "notes", 0)
+		mustClose(t, r)
+		if err := old.Refresh(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		wantKeys(t, old, "note", "notes", 0)
+		if row, err := view.Lookup("note", []byte("note 3")); err != nil || row != 9 {
+			t.Fatalf("%s: an old view finds row %d, %v", what, row, err)
+		}
+	}
+	check("built")
+	for range 3 {
+		commit()
+		check("behind the copy")
+		if err := a.Seal(ctx); err != nil {
+			t.Fatal(err)
+		}
+		check("sealed")
+	}
+	if err := a.Rewind(ctx, archive.Position{"notes": 14}); err != nil {
+		t.Fatal(err)
+	}
+	commit()
+	check("rewound")
+	view.Close()
+	mustClose(t, old)
+	mustClose(t, a)
+	names, err := fs.List("/chain/index")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) > 3 {
+		t.Errorf("copies are left: %q", names)
+	}
+	if err := fs.RemoveAll("/chain/index"); err != nil {
+		t.Fatal(err)
+	}
+	r := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
+	wantKeys(t, r, "note", "notes", 0)
+	mustClose(t, r)
 }

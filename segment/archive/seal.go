@@ -31,6 +31,7 @@ func (a *Archive) Seal(ctx context.Context) error {
 	}
 	for {
 		if err := a.seal(ctx); !errors.Is(err, errRewound) {
+			a.leaveIndex()
 			return err
 		}
 	}
@@ -61,6 +62,7 @@ func (a *Archive) sealIfFull(st *state) {
 		if err := a.seal(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errRewound) {
 			a.log.Error("sealing failed: rows stay in the log", "dir", a.dir, "error", err)
 		}
+		a.leaveIndex()
 	}()
 }
 
@@ -262,5 +264,13 @@ func (p *part) Rows(from uint64, columns ...string) iter.Seq2[segment.Row, error
 				return
 			}
 		}
+	}
+}
+
+// leaveIndex leaves a copy of the indexes for readers: what is in it they need not read
+// from the log.
+func (a *Archive) leaveIndex() {
+	if err := a.checkpointIndex(); err != nil {
+		a.log.Warn("readers find an older index", "dir", a.dir, "error", err)
 	}
 }

@@ -246,6 +246,15 @@ func (a *Archive) Refresh() error {
 		next.tables[i].frames = fresh.tables[i].frames
 	}
 	next.sequence = fresh.sequence
+	if ix := a.indexes.Load(); len(ix.byName) > 0 || len(a.resolveIndexes(next.m)) > 0 {
+		old := ix.store
+		next = a.openIndexes(next)
+		if old != nil {
+			if err := old.Close(); err != nil {
+				a.log.Warn("closing an older index", "dir", a.dir, "error", err)
+			}
+		}
+	}
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	old := a.logs

@@ -13,6 +13,7 @@ type state struct {
 	number   map[string]int   // of a table
 	sequence uint64           // of the next record in the logs
 	cover    map[string]cover // of indexes: up to which row of their table they find rows
+	extras   *extras          // of a read-only archive
 	epoch    uint64           // grows where files go out of use: a view keeps those of its own and later ones
 }
 
@@ -28,7 +29,7 @@ type tableState struct {
 func newState(m *manifest, size int64, old *state) *state {
 	st := &state{m: m, size: size, tables: make([]tableState, len(m.tables)), number: make(map[string]int, len(m.tables))}
 	if old != nil {
-		st.sequence, st.epoch, st.cover = old.sequence, old.epoch, old.cover
+		st.sequence, st.epoch, st.cover, st.extras = old.sequence, old.epoch, old.cover, old.extras
 	}
 	for i := range m.tables {
 		t := &m.tables[i]
