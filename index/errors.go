@@ -78,9 +78,12 @@ func invalid(format string, args ...any) error {
 
 // classify says whether an error of Pebble is damage.
 func classify(err error) error {
+	if err == nil {
+		return nil // without what errors.As allocates
+	}
 	var io ioError
 	switch {
-	case err == nil, errors.As(err, &io), errors.Is(err, ErrLocked), errors.Is(err, ErrDamaged):
+	case errors.As(err, &io), errors.Is(err, ErrLocked), errors.Is(err, ErrDamaged):
 		return err
 	case pebble.IsCorruptionError(err), errors.Is(err, fs.ErrNotExist):
 		return damage{err}

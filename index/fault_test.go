@@ -17,7 +17,7 @@ func TestFault(t *testing.T) {
 		name := map[bool]string{false: "once", true: "from then on"}[forever]
 		t.Run(name, func(t *testing.T) {
 			step := 1
-			if testing.Short() {
+			if testing.Short() || raceEnabled {
 				step = 7
 			}
 			for k := 0; ; k += step {
@@ -93,4 +93,30 @@ func tolerated(op errorfs.Op) bool {
 		return !strings.HasPrefix(op.Path, "/")
 	}
 	return false
+}
+
+// What is hidden from Pebble goes by the directory's name, however it is put.
+func TestOwned(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, fs := range []vfs.FS{vfs.NewMem(), vfs.Default} {
+		for _, name := range []string{"index", "./index/", "a/../index", dir + "//index"} {
+			faults := &errorfs.Toggle{Injector: errorfs.ErrInjected}
+			s, err := Open(errorfs.Wrap(fs, faults), name, Options{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			faults.On()
+			if err := s.change(s.db.Flush); !errors.Is(err, errorfs.ErrInjected) || s.wedged() {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := s.Sync(); !errors.Is(err, ErrFailed) {
+				t.Errorf("%s: a write after a failure: %v", name, err)
+			}
+			faults.Off()
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

@@ -18,8 +18,9 @@ import (
 //
 //	0:8 length   8:16 xxh64 of as much of the manifest   16:24 xxh64 of 0:16
 //
-// It is made before the manifest counts, and not synced: the last record that
-// checks, if any, tells of bytes that cannot have changed.
+// Both names are durable before the manifest counts, which Pebble does not see
+// to. The records are not synced: the last one that checks, if any, tells of
+// bytes that cannot have changed.
 const (
 	manifestPrefix = "MANIFEST-"
 	sumSuffix      = ".sum"
@@ -45,7 +46,21 @@ func (g *guard) summed(name string, f vfs.File, c vfs.DiskWriteCategory) (vfs.Fi
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	sync := func() error { return g.syncDir(g.FS.PathDir(name)) }
+	if g.owned(name) {
+		g.hide(sync)
+	} else if err := sync(); err != nil {
+		return nil, errors.Join(err, f.Close(), sums.Close())
+	}
 	return &manifestFile{File: f, sums: sums, hash: xxhash.New()}, nil
+}
+
+func (g *guard) syncDir(dir string) error {
+	d, err := g.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func (f *manifestFile) Write(p []byte) (int, error) {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"testing"
 	"time"
@@ -9,19 +10,31 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
+// hashes gives hashKey of each row to it; they are made before.
+func hashes(n int) iter.Seq2[Entry, error] {
+	keys := make([]byte, 0, 32*n)
+	for row := range uint64(n) {
+		keys = append(keys, hashKey(row)...)
+	}
+	return func(yield func(Entry, error) bool) {
+		for row := range uint64(n) {
+			if !yield(Entry{keys[32*row : 32*row+32], row}, nil) {
+				return
+			}
+		}
+	}
+}
+
 // loaded returns a store with one index, "hash", of n hashes.
 func loaded(t testing.TB, fs vfs.FS, dir string, n int) *Store {
 	t.Helper()
-	keys := make([]string, n)
-	for i := range keys {
-		keys[i] = string(hashKey(uint64(i)))
-	}
+	keys := hashes(n)
 	s, err := Open(fs, dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if err := s.Load(t.Context(), "hash", State{End: uint64(n)}, sequence(0, keys), LoadOptions{}); err != nil {
+	if err := s.Load(t.Context(), "hash", State{End: uint64(n)}, keys, LoadOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if n > 100_000 {

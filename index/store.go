@@ -52,7 +52,7 @@ type failure struct {
 // Errors: ErrMissing, ErrVersion, ErrDamaged, ErrLocked, the file system's.
 func Open(fs vfs.FS, dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	s := &Store{dir: dir, options: o}
+	s := &Store{dir: clean(fs, dir), options: o}
 	s.guard = newGuard(fs, o.ReadOnly, s.fail)
 	s.idle.L = &s.mu
 	if err := o.validate(); err != nil {
@@ -69,6 +69,9 @@ func Open(fs vfs.FS, dir string, o Options) (*Store, error) {
 	s.merges.start()
 	return s, nil
 }
+
+// clean returns a directory as it is in the names of its files.
+func clean(fs vfs.FS, dir string) string { return fs.PathDir(fs.PathJoin(dir, "x")) }
 
 func (s *Store) open() error {
 	exists, err := s.exists()
@@ -155,7 +158,7 @@ func (s *Store) create() error {
 	if err := s.guard.Rename(tmp, s.dir); err != nil {
 		return err
 	}
-	return s.syncDir(s.guard.PathDir(s.dir))
+	return s.guard.syncDir(s.guard.PathDir(s.dir))
 }
 
 func (s *Store) openDB(dir string) error {

@@ -124,7 +124,7 @@ func (s *Store) Checkpoint(dir string) error {
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		tmp := dir + ".tmp"
+		tmp := clean(s.guard, dir) + ".tmp"
 		if err := s.guard.RemoveAll(tmp); err != nil {
 			return err
 		}
@@ -142,16 +142,8 @@ func (s *Store) Checkpoint(dir string) error {
 		if err := s.guard.Rename(tmp, dir); err != nil {
 			return err
 		}
-		return s.syncDir(s.guard.PathDir(dir))
+		return s.guard.syncDir(s.guard.PathDir(dir))
 	}))
-}
-
-func (s *Store) syncDir(dir string) error {
-	d, err := s.guard.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Metrics is a store in numbers.

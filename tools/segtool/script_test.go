@@ -20,6 +20,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// A program under -race waits for a second before it ends; hundreds of them would wait for minutes.
+	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" atexit_sleep_ms=0"))
 	testscript.Main(m, map[string]func(){"segtool": main})
 }
 
@@ -31,6 +33,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("DATA", data)
+			e.Setenv("GORACE", os.Getenv("GORACE"))
 			if e.Setenv("DEMO", "2MB"); testing.Short() {
 				e.Setenv("DEMO", "500kB")
 			}

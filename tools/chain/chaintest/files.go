@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/tools/chain"
 )
 
@@ -182,26 +181,6 @@ func Export(tb testing.TB, ex chain.Exporter, v chain.View) (*Output, chain.Expo
 	}
 	return out, r
 }
-
-// Discard is a chain.Sink that keeps nothing.
-type Discard struct{}
-
-// Create does nothing.
-func (Discard) Create(chain.Table) error { return nil }
-
-// Append does nothing.
-func (Discard) Append(string, segment.Row) error { return nil }
-
-// Nowhere is a chain.Output that keeps nothing.
-type Nowhere struct{}
-
-// Create starts a file that keeps nothing.
-func (Nowhere) Create(string) (chain.OutputFile, error) { return nowhereFile{io.Discard}, nil }
-
-type nowhereFile struct{ io.Writer }
-
-func (nowhereFile) Commit() error { return nil }
-func (nowhereFile) Abort() error  { return nil }
 
 // Gzip returns b as one member of a gzip file.
 func Gzip(b []byte) []byte {
