@@ -141,17 +141,19 @@ func frameSize(first uint64, rows int, lens []uint32) int {
 
 func uvarintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
-// frameHash is the checksum of a frame: xxh64 over ID, the frame before its
-// checksum, and the checksum of each block that is there.
-type frameHash struct{ d xxhash.Digest }
-
-func (h *frameHash) start(id ID, head []byte) {
-	h.d.Reset()
-	h.d.Write(id[:])
-	h.d.Write(head)
+// frameSum is the checksum of a frame: xxh64 over ID, the frame before its checksum,
+// and the checksum of each block that is there; blocks are those of lens, one behind
+// another. What is hashed is gathered in dst, which is returned to be used again.
+func frameSum(dst []byte, id ID, head []byte, lens []uint32, blocks []byte) (uint64, []byte) {
+	dst = append(append(dst[:0], id[:]...), head...)
+	end := 0
+	for _, n := range lens {
+		if end += int(n); n >= minBlock {
+			dst = append(dst, blocks[end-8:end]...)
+		}
+	}
+	return xxhash.Sum64(dst), dst
 }
-
-func (h *frameHash) block(sum []byte) { h.d.Write(sum) }
 
 // frame is a frame as it was read.
 type frame struct {

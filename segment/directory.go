@@ -144,7 +144,7 @@ func decodeDirectory(b []byte, f *footer, encodings []codec.Encoding) (*director
 	}
 	if d.copied {
 		for range d.dictionaryIDs {
-			x, err := newDictionary(c.Uint8(), c.Bytes(dict.MaxBytes))
+			x, err := newDictionary(c.Uint8(), slices.Clone(c.Bytes(dict.MaxBytes)))
 			if c.Err() != nil {
 				return nil, c.Err()
 			}

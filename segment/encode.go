@@ -26,6 +26,7 @@ type chunkJob struct {
 	leaves []merkle.Hash
 
 	out    []byte   // the blocks as they will lie in the file
+	hashed []byte   // what the frame's checksum is over
 	lens   []uint32 // of each block
 	tally  []blockTally
 	sizes  []uint64 // bytes of each stream of each column, before compression
@@ -238,16 +239,8 @@ func (c *coder) seal(j *chunkJob, column, block, start int) {
 func (j *chunkJob) appendFrame(dst []byte, id ID) ([]byte, uint64) {
 	start := len(dst)
 	dst = appendFrameHead(dst, j.first, j.rows, j.lens)
-	var h frameHash
-	h.start(id, dst[start:])
-	end := 0
-	for _, n := range j.lens {
-		if n > 0 {
-			end += int(n)
-			h.block(j.out[end-8 : end])
-		}
-	}
-	sum := h.d.Sum64()
+	var sum uint64
+	sum, j.hashed = frameSum(j.hashed, id, dst[start:], j.lens, j.out)
 	return le.AppendUint64(dst, sum), sum
 }
 

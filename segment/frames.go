@@ -238,7 +238,7 @@ func (f *Frames) Verify(b []byte) error {
 			off += int(n)
 		}
 	}
-	if sum := p.sum(f.id); sum != h.sum {
+	if sum, _ := p.sum(f.id, nil); sum != h.sum {
 		return f.damage(&h, SectionFrame, "", 0, &sumError{sum, h.sum})
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/segstore/segstore/codec/wire"
@@ -166,7 +165,7 @@ func (f *front) take(r record, known []*dict.Dict) error {
 			f.dictionaries = append(f.dictionaries, known[i])
 			return nil
 		}
-		d, err := newDictionary(r.body[0], r.body[1:])
+		d, err := newDictionary(r.body[0], r.body[1:]) // which are little else than the records' own memory
 		if err == nil {
 			f.dictionaries = append(f.dictionaries, d)
 		}
@@ -175,13 +174,13 @@ func (f *front) take(r record, known []*dict.Dict) error {
 	return fmt.Errorf("unknown record kind %d", r.kind)
 }
 
-// newDictionary returns the dictionary of a kind and a copy of b.
+// newDictionary returns the dictionary of a kind; it keeps b.
 func newDictionary(kind uint8, b []byte) (*dict.Dict, error) {
 	k := dict.Kind(kind)
 	if k != dict.Zstd && k != dict.RawContent {
 		return nil, fmt.Errorf("%w: dictionary of %s", ErrVersion, k)
 	}
-	return dict.New(k, slices.Clone(b))
+	return dict.New(k, b)
 }
 
 // expect returns the kind and index of record i.

@@ -17,7 +17,7 @@ type window struct {
 	read int64 // bytes so far
 }
 
-const windowBytes = 256 << 10 // small enough to stay in a core's cache while it is hashed
+const windowBytes = 128 << 10 // small enough to stay in a core's cache while it is hashed
 
 // has reports whether n bytes at off are in the buffer.
 func (w *window) has(off int64, n int) bool {
@@ -201,7 +201,7 @@ func (a *anatomy) pieceAt(w *window, off, end int64, lens []uint32, next uint64)
 	if p.bytes, err = w.at(off, int(f.total()), windowBytes); err != nil {
 		return nil, 0, err
 	}
-	if p.sum(a.id()) != f.sum {
+	if sum, _ := p.sum(a.id(), nil); sum != f.sum {
 		return nil, vain + w.read, nil
 	}
 	return p, 0, nil
@@ -212,18 +212,9 @@ func (a *anatomy) beyond(f *frame) bool {
 	return a.footer != nil && f.first+uint64(f.rows) > a.footer.firstRow+a.footer.rows
 }
 
-// sum computes the checksum that the frame should have.
-func (p *piece) sum(id ID) uint64 {
-	var h frameHash
-	h.start(id, p.bytes[:p.frame.size-8])
-	end := p.frame.size
-	for _, n := range p.frame.lens {
-		if n >= minBlock {
-			h.block(p.bytes[end+int(n)-8 : end+int(n)])
-		}
-		end += int(n)
-	}
-	return h.d.Sum64()
+// sum computes the checksum that the frame should have; buf is used again.
+func (p *piece) sum(id ID, buf []byte) (uint64, []byte) {
+	return frameSum(buf, id, p.bytes[:p.frame.size-8], p.frame.lens, p.bytes[p.frame.size:])
 }
 
 // findMagic returns where the next frame may be, at off or behind, or end.
