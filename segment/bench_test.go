@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -174,26 +176,49 @@ func (x *bare) decode(tb testing.TB, b *bareBlock) []byte {
 	return out
 }
 
-var benchTables = []string{"transactions", "receipts"}
+// benchTables are the tables that are measured alone, benchSets those and both as one.
+var (
+	benchTables = []string{"transactions", "receipts"}
+	benchSets   = [][]string{{"transactions"}, {"receipts"}, {"transactions", "receipts"}}
+)
+
+// benchSegment is a segment of real rows, in a file and in memory, and the bare blocks.
+type benchSegment struct {
+	f        *os.File
+	bytes    []byte
+	r        *segment.Reader
+	inMemory *segment.Reader
+	bare     *bare
+}
+
+func newBenchSegment(tb testing.TB, f *os.File, b []byte) *benchSegment {
+	r, err := segment.NewReader(f, int64(len(b)), segment.ReaderOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &benchSegment{f: f, bytes: b, r: r, inMemory: open(tb, b, segment.ReaderOptions{})}
+}
 
 // BenchmarkScan compares with decoding the same blocks, which lie in memory: once
 // from the file and once, like with like, from memory.
 func BenchmarkScan(b *testing.B) {
-	for _, table := range benchTables {
+	for _, set := range benchSets {
 		for _, name := range codec.Profiles() {
-			b.Run(table+"/"+name, func(b *testing.B) {
-				f, seg := realSegment(b, table, profile(b, name))
-				r, err := segment.NewReader(f, int64(len(seg)), segment.ReaderOptions{})
-				if err != nil {
-					b.Fatal(err)
+			b.Run(strings.Join(set, "+")+"/"+name, func(b *testing.B) {
+				var segs []*benchSegment
+				var raw, total uint64
+				for _, table := range set {
+					f, seg := realSegment(b, table, profile(b, name))
+					s := newBenchSegment(b, f, seg)
+					s.bare = bareBlocks(b, seg, 1, 1<<20)
+					segs = append(segs, s)
+					raw += s.r.Info().RawBytes
+					total += s.r.Info().Rows
 				}
-				inMemory := open(b, seg, segment.ReaderOptions{})
-				x := bareBlocks(b, seg, 1, 1<<20)
 				var ours, memory, theirs time.Duration
-				rows := 0
+				rows := uint64(0)
 				scan := func(r *segment.Reader) time.Duration {
 					start := time.Now()
-					rows = 0
 					for _, err := range r.Rows(r.FirstRow()) {
 						if err != nil {
 							b.Fatal(err)
@@ -202,55 +227,71 @@ func BenchmarkScan(b *testing.B) {
 					}
 					return time.Since(start)
 				}
-				b.SetBytes(int64(r.Info().RawBytes))
+				b.SetBytes(int64(raw))
 				for b.Loop() {
-					start := time.Now()
-					for i := range x.blocks {
-						x.decode(b, &x.blocks[i])
+					for _, s := range segs {
+						start := time.Now()
+						for i := range s.bare.blocks {
+							s.bare.decode(b, &s.bare.blocks[i])
+						}
+						theirs += time.Since(start)
+						ours += scan(s.r)
+						memory += scan(s.inMemory)
 					}
-					theirs += time.Since(start)
-					ours += scan(r)
-					memory += scan(inMemory)
 				}
-				if uint64(rows) != r.Info().Rows {
+				if rows != 2*total*uint64(b.N) {
 					b.Fatal(rows)
 				}
 				b.ReportMetric(float64(theirs)/float64(ours), "ratio")
 				b.ReportMetric(float64(theirs)/float64(memory), "ratio-in-memory")
-				b.ReportMetric(float64(ours.Nanoseconds())/float64(b.N)/float64(rows), "ns/row")
+				b.ReportMetric(float64(ours.Nanoseconds())/float64(b.N)/float64(total), "ns/row")
 			})
 		}
 	}
 }
 
+// BenchmarkVerify compares with reading and hashing the whole file on one goroutine:
+// with one worker, and with two ("ratio-2").
 func BenchmarkVerify(b *testing.B) {
-	for _, table := range benchTables {
+	for _, set := range benchSets {
 		for _, name := range codec.Profiles() {
-			b.Run(table+"/"+name, func(b *testing.B) {
-				f, seg := repeatedSegment(b, table, profile(b, name), 16) // 20 to 75 MB
-				b.SetBytes(int64(len(seg)))
-				buf := make([]byte, 1<<20)
-				var ours, theirs time.Duration
-				for b.Loop() {
-					start := time.Now()
-					var d xxhash.Digest
-					d.Reset()
-					for off := int64(0); off < int64(len(seg)); {
-						n, err := f.ReadAt(buf, off)
-						if err != nil && err != io.EOF {
-							b.Fatal(err)
-						}
-						d.Write(buf[:n])
-						off += int64(n)
-					}
-					mid := time.Now()
-					for f, err := range segment.Verify(context.Background(), f, int64(len(seg)), segment.VerifyOptions{}) {
-						b.Fatal(f, err)
-					}
-					theirs += mid.Sub(start)
-					ours += time.Since(mid)
+			b.Run(strings.Join(set, "+")+"/"+name, func(b *testing.B) {
+				var segs []*benchSegment
+				size := int64(0)
+				for _, table := range set {
+					f, seg := repeatedSegment(b, table, profile(b, name), 16) // 20 to 75 MB
+					segs = append(segs, newBenchSegment(b, f, seg))
+					size += int64(len(seg))
 				}
-				b.ReportMetric(float64(theirs)/float64(ours), "ratio")
+				b.SetBytes(size)
+				buf := make([]byte, 1<<20)
+				var ours [3]time.Duration
+				var theirs time.Duration
+				for b.Loop() {
+					for _, s := range segs {
+						start := time.Now()
+						var d xxhash.Digest
+						d.Reset()
+						for off := int64(0); off < int64(len(s.bytes)); {
+							n, err := s.f.ReadAt(buf, off)
+							if err != nil && err != io.EOF {
+								b.Fatal(err)
+							}
+							d.Write(buf[:n])
+							off += int64(n)
+						}
+						theirs += time.Since(start)
+						for workers := 1; workers <= 2; workers++ {
+							start = time.Now()
+							for f, err := range segment.Verify(context.Background(), s.f, int64(len(s.bytes)), segment.VerifyOptions{Workers: workers}) {
+								b.Fatal(f, err)
+							}
+							ours[workers] += time.Since(start)
+						}
+					}
+				}
+				b.ReportMetric(float64(theirs)/float64(ours[1]), "ratio")
+				b.ReportMetric(float64(theirs)/float64(ours[2]), "ratio-2")
 			})
 		}
 	}
@@ -349,55 +390,58 @@ func BenchmarkCachedRow(b *testing.B) {
 // through that of two, bare-speedup-2 what two goroutines of the bare library reach
 // that share nothing.
 func BenchmarkRecompress(b *testing.B) {
-	for _, table := range benchTables {
+	for _, set := range benchSets {
 		for _, level := range []int{1, 19} {
-			b.Run(table+"/level="+map[int]string{1: "1", 19: "19"}[level], func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/level=%d", strings.Join(set, "+"), level), func(b *testing.B) {
 				from := 3
-				f, seg := recompressed(b, mustBytes(repeatedSegment(b, table, profile(b, "balanced"), 4)), segment.RecompressOptions{Level: &from, Workers: 2})
-				r, err := segment.NewReader(f, int64(len(seg)), segment.ReaderOptions{})
-				if err != nil {
-					b.Fatal(err)
+				var segs []*benchSegment
+				var other []*bare
+				var raw uint64
+				most := 0
+				for _, table := range set {
+					f, seg := recompressed(b, mustBytes(repeatedSegment(b, table, profile(b, "balanced"), 4)), segment.RecompressOptions{Level: &from, Workers: 2})
+					s := newBenchSegment(b, f, seg)
+					s.bare = bareBlocks(b, seg, level, 1<<16)
+					segs, other = append(segs, s), append(other, bareBlocks(b, seg, level, 1<<16))
+					raw += s.r.Info().RawBytes
+					most = max(most, len(seg))
 				}
-				x := bareBlocks(b, seg, level, 1<<16)
-				b.SetBytes(int64(r.Info().RawBytes))
-				y := bareBlocks(b, seg, level, 1<<16)
-				var one, two, theirs, bareTwo time.Duration
 				half := func(x *bare, from, step int) {
 					var enc []byte
 					for i := from; i < len(x.blocks); i += step {
 						enc = x.blocks[i].enc.EncodeAll(x.decode(b, &x.blocks[i]), enc[:0])
 					}
 				}
+				b.SetBytes(int64(raw))
+				var ours [3]time.Duration
+				var theirs, theirsTwo time.Duration
 				var sink bytes.Buffer
-				sink.Grow(len(seg) * 2)
+				sink.Grow(most * 2)
 				for b.Loop() {
-					start := time.Now()
-					half(x, 0, 1)
-					theirs += time.Since(start)
-					start = time.Now()
-					var wg sync.WaitGroup
-					wg.Go(func() { half(x, 0, 2) })
-					wg.Go(func() { half(y, 1, 2) })
-					wg.Wait()
-					bareTwo += time.Since(start)
-					for workers := 1; workers <= 2; workers++ {
-						sink.Reset()
+					for i, s := range segs {
+						start := time.Now()
+						half(s.bare, 0, 1)
+						theirs += time.Since(start)
 						start = time.Now()
-						rep, err := segment.Recompress(context.Background(), &sink, r, segment.RecompressOptions{Level: &level, Workers: workers})
-						if err != nil {
-							b.Fatal(err)
-						}
-						took := time.Since(start) - rep.WriteNS
-						if workers == 1 {
-							one += took
-						} else {
-							two += took
+						var wg sync.WaitGroup
+						wg.Go(func() { half(s.bare, 0, 2) })
+						wg.Go(func() { half(other[i], 1, 2) })
+						wg.Wait()
+						theirsTwo += time.Since(start)
+						for workers := 1; workers <= 2; workers++ {
+							sink.Reset()
+							start = time.Now()
+							rep, err := segment.Recompress(context.Background(), &sink, s.r, segment.RecompressOptions{Level: &level, Workers: workers})
+							if err != nil {
+								b.Fatal(err)
+							}
+							ours[workers] += time.Since(start) - rep.WriteNS
 						}
 					}
 				}
-				b.ReportMetric(float64(theirs)/float64(one), "ratio")
-				b.ReportMetric(float64(one)/float64(two), "speedup-2")
-				b.ReportMetric(float64(theirs)/float64(bareTwo), "bare-speedup-2")
+				b.ReportMetric(float64(theirs)/float64(ours[1]), "ratio")
+				b.ReportMetric(float64(ours[1])/float64(ours[2]), "speedup-2")
+				b.ReportMetric(float64(theirs)/float64(theirsTwo), "bare-speedup-2")
 			})
 		}
 	}
