@@ -26,7 +26,7 @@ type IndexSpec struct {
 type IndexInfo struct {
 	IndexSpec
 	Rows    uint64 `json:"rows"`              // of the table, that can be found
-	Missing uint64 `json:"missing"`           // of the table, that cannot
+	Missing uint64 `json:"missing"`           // of the table, that the index has not; read-only, a look-up reads up to 2^20 of them
 	Problem string `json:"problem,omitempty"` // why it answers nothing
 }
 
@@ -633,6 +633,7 @@ func (a *Archive) Indexes() (all []IndexInfo) {
 			i.Problem = k.err.Error()
 		case ix.err != nil:
 			i.Problem = ix.err.Error()
+		case a.o.ReadOnly && i.Missing <= catchUpRows: // they are read from the table
 		case i.Missing > 0:
 			i.Problem = "not built of all rows"
 		}

@@ -203,8 +203,8 @@ type frameScratch struct {
 	all  []int // columns
 }
 
-// read reads a frame and decodes columns of it into s. The log is in use.
-func (f *frame) read(table string, s *frameScratch, columns []int) error {
+// load reads the bytes of a frame into s. The log is in use.
+func (f *frame) load(s *frameScratch) error {
 	if cap(s.buf) < int(f.size) {
 		s.buf = make([]byte, f.size)
 	}
@@ -215,6 +215,14 @@ func (f *frame) read(table string, s *frameScratch, columns []int) error {
 		}
 		return ioError("reading", f.log.path, err)
 	}
+	return nil
+}
+
+// read reads a frame and decodes columns of it into s. The log is in use.
+func (f *frame) read(table string, s *frameScratch, columns []int) error {
+	if err := f.load(s); err != nil {
+		return err
+	}
 	err := f.log.frames[table].Decode(&s.rows, s.buf, columns)
 	if err == nil && (s.rows.FirstRow != f.first || s.rows.Rows < int(f.rows)) {
 		err = &segment.CorruptionError{
@@ -222,9 +230,23 @@ func (f *frame) read(table string, s *frameScratch, columns []int) error {
 			Err:   fmt.Errorf("frame of %d rows from %d", s.rows.Rows, s.rows.FirstRow),
 		}
 	}
+	return f.placed(err)
+}
+
+// verify checks every checksum of a frame.
+func (f *frame) verify(table string, s *frameScratch) error {
+	if err := f.load(s); err != nil {
+		return err
+	}
+	return f.placed(f.log.frames[table].Verify(s.buf))
+}
+
+// placed gives damage its place in the log, and the rows that the frame should have.
+func (f *frame) placed(err error) error {
 	var ce *segment.CorruptionError
 	if errors.As(err, &ce) {
 		ce.Offset += f.off // from the start of the frame so far
+		ce.FirstRow, ce.Rows = f.first, uint64(f.rows)
 	}
 	return err
 }

@@ -19,8 +19,9 @@ type VerifyOptions struct {
 }
 
 // Verify yields every flaw of the archive's segments, in the order of the
-// manifest; none means that they are whole, as deep as was looked, and the ones
-// that the manifest names.
+// manifest, and then of the rows that are in logs; none means that they are whole, as
+// deep as was looked, and the ones that the manifest names. What a log says beside its
+// rows was checked when the archive was opened.
 //
 // A segment that is damaged does not end it, nor does one whose file is missing, is
 // something else, such as a directory, or may not be opened: those are flaws too,
@@ -33,18 +34,24 @@ type VerifyOptions struct {
 // own checksums say which part is damaged. Content decodes everything besides.
 func (a *Archive) Verify(ctx context.Context, o VerifyOptions) iter.Seq2[segment.Flaw, error] {
 	return func(yield func(segment.Flaw, error) bool) {
-		picked, err := a.state.Load().pick(o.Tables)
+		st, err := a.pin()
+		if err != nil {
+			yield(segment.Flaw{}, err)
+			return
+		}
+		defer a.unpin(st)
+		picked, err := st.pick(o.Tables)
 		if err != nil {
 			yield(segment.Flaw{}, err)
 			return
 		}
 		v := &verifier{a: a, o: o, yield: yield}
 		for _, t := range picked {
-			v.p.Segments += len(t.segments)
+			v.p.Segments += len(t.tableEntry.segments)
 			v.p.TotalRawBytes += t.info().RawBytes
 		}
 		for _, t := range picked {
-			for _, s := range t.segments {
+			for _, s := range t.tableEntry.segments {
 				err := v.segment(ctx, s)
 				if v.stopped {
 					return
@@ -60,7 +67,44 @@ func (a *Archive) Verify(ctx context.Context, o VerifyOptions) iter.Seq2[segment
 				v.done += s.RawBytes
 			}
 		}
+		for _, t := range picked {
+			if err := v.frames(ctx, t); err != nil {
+				yield(segment.Flaw{}, err)
+			}
+			if v.stopped || ctx.Err() != nil {
+				return
+			}
+		}
 	}
+}
+
+// frames verifies the rows of a table that are in logs. The error is none of damage.
+func (v *verifier) frames(ctx context.Context, t *tableState) error {
+	if v.o.Depth == segment.Structure {
+		return nil
+	}
+	var s frameScratch
+	all := columnNumbers(len(t.schema.Columns))
+	for i := range t.frames {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f := &t.frames[i]
+		err := f.verify(t.name, &s)
+		if err == nil && v.o.Depth == segment.Content {
+			err = f.read(t.name, &s, all)
+		}
+		var flaw *segment.CorruptionError
+		switch {
+		case errors.As(err, &flaw):
+			if !v.flaw(*flaw) {
+				return nil
+			}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
 type verifier struct {

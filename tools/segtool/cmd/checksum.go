@@ -35,7 +35,7 @@ With -c it reads a list that any of the three has printed and answers for each l
   unknown            neither, but the file replaced another whose SHA-256 is not known:
                      exit code 4 where nothing is different
 A segment's file that is not there any more is asked for in the archive it was in, by
-the list, or in DIR.`,
+the list, or in DIR. A line that cannot be read is reported, and the rest is checked.`,
 		example: "  segtool checksum chain >LIST\n  segtool recompress --level 19 chain\n  segtool checksum -c LIST",
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args: func(_ *cobra.Command, args []string) error {
@@ -200,7 +200,9 @@ func (a *app) checkList(ctx context.Context, list, dir string) (err error) {
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", list, err)
-			if e.Name == "" || ctx.Err() != nil {
+			var bad *archive.LineError
+			isLine := errors.As(err, &bad)
+			if !isLine && e.Name == "" || ctx.Err() != nil {
 				return err
 			}
 			failed = append(failed, err)
@@ -208,7 +210,7 @@ func (a *app) checkList(ctx context.Context, list, dir string) (err error) {
 		}
 		has[e.Answer] = true
 		answers = append(answers, e)
-		if !a.json {
+		if !a.json && e.Name != "" { // of a line that cannot be read stderr says all
 			a.printf("%s: %s\n", e.Name, answer(e))
 		}
 	}

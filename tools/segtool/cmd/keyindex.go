@@ -130,7 +130,7 @@ code 1 says that one of them does not find all rows: build makes it anew.`,
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args:    cobra.ExactArgs(1),
 		run: func(_ context.Context, args []string) error {
-			return a.changeArchive(args[0], func(ar *archive.Archive) error {
+			return a.readArchive(args[0], func(ar *archive.Archive) error {
 				if err := a.indexes(ar); err != nil {
 					return err
 				}
@@ -161,7 +161,7 @@ func (a *app) indexes(ar *archive.Archive) error {
 // getKey prints the rows that have a key, newest first: by the index of that name, or by
 // every one that can read the key.
 func (a *app) getKey(dir, text, name string, show func(r rows, table string, n uint64) error) error {
-	return a.changeArchive(dir, func(ar *archive.Archive) error {
+	return a.readArchive(dir, func(ar *archive.Archive) error {
 		v, err := ar.View()
 		if err != nil {
 			return err

@@ -32,6 +32,20 @@ func (a *app) changeArchive(dir string, do func(ar *archive.Archive) error) erro
 	return errors.Join(do(ar), ar.Close())
 }
 
+// readArchive opens an archive for reading, does something with it, and closes it.
+func (a *app) readArchive(dir string, do func(ar *archive.Archive) error) error {
+	if is, err := a.isDir(dir); err != nil {
+		return err
+	} else if !is {
+		return usagef("%s is one file: this is for archives", dir)
+	}
+	ar, err := a.openArchive(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(ar), ar.Close())
+}
+
 func (a *app) sealVerb() *cobra.Command {
 	return verb{
 		use: "seal DIR", short: "Put the rows of an archive's logs into segments",
@@ -158,11 +172,7 @@ share a segment with later ones stay, as do all other tables.`,
 			if !dryRun {
 				return a.changeArchive(args[0], prune)
 			}
-			ar, err := a.openArchive(args[0])
-			if err != nil {
-				return err
-			}
-			return errors.Join(prune(ar), ar.Close())
+			return a.readArchive(args[0], prune)
 		},
 	}.command()
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would go, and change nothing")

@@ -29,7 +29,7 @@ func (a *app) isDir(path string) (bool, error) {
 
 // openArchive opens an archive for reading.
 func (a *app) openArchive(dir string) (*archive.Archive, error) {
-	return archive.Open(a.fs, dir, archive.Options{ReadOnly: true, Logger: a.logger()})
+	return archive.Open(a.fs, dir, archive.Options{ReadOnly: true, Logger: a.logger(), KeyFunctions: keyFunctions()})
 }
 
 // openFile opens a segment file.

@@ -39,7 +39,8 @@ nothing is replaced.
 
 Without --out each segment is replaced in place, atomically: the new file is written,
 synced, verified and renamed before the old one goes. With --out PATH stays as it is
-and X, which must not exist, becomes the recompressed archive or file.
+and X, which must not exist, becomes the recompressed archive or file. A file that is
+replaced keeps its permissions, and of a link it is what the link means.
 
 --level changes the level of zstd only, by its own numbers (-7 to 22, 0 is its default);
 the report also gives the level that our encoder has for it. --dry-run estimates from
@@ -186,7 +187,7 @@ func (a *app) schemas(path string, dir bool, tables []string) ([]segment.Schema,
 }
 
 func (a *app) recompressArchive(ctx context.Context, dir, out string, ro archive.RecompressOptions, p *progress) (rep *archive.Report, err error) {
-	ar, err := archive.Open(a.fs, dir, archive.Options{ReadOnly: out != "" || ro.DryRun, Logger: a.logger()})
+	ar, err := archive.Open(a.fs, dir, archive.Options{ReadOnly: out != "" || ro.DryRun, Logger: a.logger(), KeyFunctions: keyFunctions()})
 	if err != nil {
 		return nil, err
 	}

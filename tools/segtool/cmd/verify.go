@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"iter"
+	"strings"
 
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
@@ -60,9 +61,10 @@ type verdict struct {
 	Path    string               `json:"file"`
 	Depth   string               `json:"depth"`
 	Flaws   []segment.Flaw       `json:"flaws"`
-	Verdict string               `json:"verdict"`              // "whole", "damaged"
+	Verdict string               `json:"verdict"`              // "whole", "damaged", "incomplete": some of it could not be read
 	Rows    uint64               `json:"damaged_rows"`         // distinct ones that flaws touch, or that are in files that do not open
 	Closed  []closedFile         `json:"unreadable,omitempty"` // files that do not open: none of their rows can be read
+	Failed  []string             `json:"unverified,omitempty"` // what could not be read, and why: that is no damage
 	Next    []string             `json:"next,omitempty"`       // commands
 	Expect  *archive.Expectation `json:"expect,omitempty"`
 }
@@ -92,6 +94,9 @@ func (a *app) verify(ctx context.Context, path string, depth segment.Depth, expe
 	if len(v.Flaws) > 0 || v.Expect != nil && v.Expect.Answer == archive.Different {
 		return &exitError{codeCorrupt, nil} // also where nobody reads what was printed
 	}
+	if err == nil && len(v.Failed) > 0 {
+		return errors.New(strings.Join(v.Failed, "; "))
+	}
 	if err == nil && v.Expect != nil && v.Expect.Answer == archive.Unknown {
 		return &exitError{codeMissing, nil}
 	}
@@ -111,6 +116,11 @@ func (a *app) examine(ctx context.Context, path string, dir bool, depth segment.
 		return v, err
 	}
 	for f, err := range flaws {
+		var se *archive.SegmentError
+		if errors.As(err, &se) && ctx.Err() == nil { // the rest can still be verified
+			v.Failed = append(v.Failed, err.Error())
+			continue
+		}
 		if err != nil {
 			return v, errors.Join(err, done())
 		}
@@ -118,6 +128,9 @@ func (a *app) examine(ctx context.Context, path string, dir bool, depth segment.
 		if found != nil {
 			found(&f)
 		}
+	}
+	if len(v.Failed) > 0 {
+		v.Verdict = "incomplete"
 	}
 	if err := a.judge(ctx, &v, dir); err != nil {
 		return v, errors.Join(err, done())
