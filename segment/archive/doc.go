@@ -3,8 +3,10 @@
 //
 //	MANIFEST.json      what there is: tables, and for each its segments
 //	LOCK               held by the writer, empty
+//	log-000042         rows that are in no segment yet
 //	blocks/0000000000-0000008191-5d1f09c5a3e1b2c4.seg
 //	                   a segment: first row, last row, xxh64 of the file
+//	index/             rows by key: a cache, made of the rows alone
 //
 // A Builder makes an archive in bulk; Open reads one, and recompresses it in place:
 //
@@ -23,6 +25,28 @@
 //	blocks, err := a.Table("blocks")
 //	if err != nil { return err }
 //	row, err := blocks.Row(nil, 1920000)
+//
+// # A live archive
+//
+// The writer appends with a Batch: rows of several tables in one record of the log,
+// one write and one sync, all or none. Options.SealBytes of values later, or when Seal
+// is called, the rows in logs become segments in the background: dictionaries are
+// trained on them, so that a sealed archive is as small as one built in bulk. A row's
+// bytes are written twice in all, to the log and to its segment; logs go when their
+// rows are sealed. Rewind lets tables end earlier, for a reorganisation, Prune lets one
+// begin later, for history that expires.
+//
+// A commit that returned is there after any crash; one that did not is there as a
+// whole or not at all; CommitNoSync leaves it to a later Sync. What a crash left at the
+// end of a log, and nobody was told of, stays there and is not read. Anything else in a
+// log that does not check is a *LogError when the archive is opened: never cut off.
+// After an error of writing or syncing nobody knows what is durable: the archive takes
+// no more changes until it is opened anew, and goes on being read.
+//
+// A View is the archive at one moment. It stays as it is while rows are committed,
+// sealed, recompressed, pruned and rewound; files that it needs are kept until Close. An
+// index finds rows by a function of a column; it is kept in step with commits and
+// rewinds, and says so where it cannot answer.
 //
 // # What is promised
 //
@@ -58,8 +82,12 @@
 // # MANIFEST.json
 //
 // JSON, version 1. Members of the whole: format ("segstore archive"), version,
-// chain_id (left out if empty), tables in the order of creation, checksum. Of a table: table,
-// schema, first_row, policy (for rows to come), segments in the order of rows. Of
+// chain_id (left out if empty), log (which logs follow, and from which record on they
+// say what the manifest does not know; left out where there never was one), dropped
+// (files of rewound rows that are to be removed; left out if empty), tables in the order
+// of creation, checksum. Of a table: table, schema, first_row, policy (for rows to come),
+// indexes and log_end (the row that comes behind those in logs; both left out if there
+// are none), segments in the order of rows. Of
 // a segment: first_row, rows, file, raw_bytes, stored_bytes, checksum (xxh64 of
 // the file), content_root, id, replaced. The last two lines are the checksum and a
 // brace; the checksum is the xxh64 of all before them, what
