@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/segstore/segstore/codec"
@@ -34,6 +35,12 @@ type chunkTable struct {
 
 func newChunkTable(blocks int, firstRow uint64, offset int64) *chunkTable {
 	return &chunkTable{blocks: blocks, first: []uint64{firstRow}, offset: []int64{offset}}
+}
+
+// grow makes room for n chunks: a table that grows by itself takes twice its memory.
+func (t *chunkTable) grow(n int) {
+	t.first, t.offset = slices.Grow(t.first, n), slices.Grow(t.offset, n)
+	t.lens, t.sums = slices.Grow(t.lens, n*t.blocks), slices.Grow(t.sums, n)
 }
 
 func (t *chunkTable) len() int               { return len(t.sums) }

@@ -229,10 +229,7 @@ func (d *directory) decodeChunks(c *wire.Cursor, f *footer) error {
 		return fmt.Errorf("%d chunks of %d blocks in %d bytes", n, blocks, room)
 	}
 	t := newChunkTable(blocks, f.firstRow, int64(headerSize+f.front))
-	t.first = slices.Grow(t.first, n)
-	t.offset = slices.Grow(t.offset, n)
-	t.lens = slices.Grow(t.lens, n*blocks)
-	t.sums = slices.Grow(t.sums, n)
+	t.grow(n)
 	lens := make([]uint32, blocks)
 	for range n {
 		rows := c.Count(maxChunkRows, 0)

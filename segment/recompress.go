@@ -236,6 +236,7 @@ func recode(ctx context.Context, a *assembler, src *Reader, o RecompressOptions)
 			return a.chunk(j)
 		})
 	t, next := src.dir.chunks, 0
+	a.dir.chunks.grow(t.len())
 	err := p.each(o.Workers, func(j *chunkJob) (more bool, err error) {
 		if next == t.len() {
 			return false, nil

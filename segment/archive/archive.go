@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -102,8 +103,9 @@ type Archive struct {
 	drafts atomic.Uint64 // for names of temporary files
 	share  int64         // manifestShare; tests have others
 
-	change sync.Mutex // held by whoever replaces the manifest; not for long
-	failed failure    // a change of which nobody knows whether it is durable
+	change  sync.Mutex // held by whoever replaces the manifest; not for long
+	refresh sync.Mutex // held by Refresh
+	failed  failure    // a change of which nobody knows whether it is durable
 
 	// commits is held by whoever replaces the state; taken after change. It guards the
 	// logs.
@@ -117,6 +119,7 @@ type Archive struct {
 
 	views   views
 	indexes atomic.Pointer[indexes]
+	ixMu    sync.Mutex  // held by whoever replaces indexes; a leaf
 	indexed atomic.Bool // the store has changed since it was last copied
 	copies  sync.Mutex  // held by whoever makes a copy
 	scratch sync.Map    // of *scratches, by table
@@ -126,6 +129,10 @@ type Archive struct {
 	jobs    sync.WaitGroup // long ones, that Close waits for; added to under change
 	turns   chan struct{}  // taken by a job that replaces segments
 	sealing chan struct{}  // taken by a job that makes segments of logs
+
+	sealAfter atomic.Int64 // Unix time in ns before which none is begun by itself
+	sealFails atomic.Int64
+	sealError atomic.Pointer[string] // of the last one by itself, if it failed
 }
 
 // Open opens the archive in dir. It reads the manifest and no segment: those are
@@ -177,6 +184,7 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 			return nil, err
 		}
 	}
+	a.state.Store(st) // indexes read rows
 	a.state.Store(a.openIndexes(st))
 	return a, nil
 }
@@ -197,17 +205,20 @@ func (a *Archive) load() (*state, *logs, error) {
 		if rerr != nil {
 			return nil, nil, rerr
 		}
-		if again.log == m.log {
-			return nil, nil, err // nobody has removed a log
+		if reflect.DeepEqual(again, m) {
+			return nil, nil, err // nobody has changed anything
 		}
 	}
 }
 
-const maxLoads = 10 // a seal between each two is no accident
+const maxLoads = 100 // a change between each two is no accident
 
 // takeOver is what a writer does with what it finds: what an interrupted one left is
 // removed, and all that is in the log durable, before anything follows it.
 func (a *Archive) takeOver(st *state, ls *logs) error {
+	if err := syncDir(a.fs, a.dir); err != nil { // the manifest that says what may go must be there after a crash
+		return err
+	}
 	if err := a.removeLeftovers(st); err != nil {
 		return err
 	}
@@ -251,6 +262,7 @@ func (a *Archive) Close() error {
 			a.log.Warn("closing the index", "dir", a.dir, "error", cerr)
 		}
 	}
+	a.views.abandon() // the lock is about to go: a later removal could hit another writer's file
 	err = errors.Join(err, a.files.close())
 	if a.lock != nil {
 		err = errors.Join(err, ioError("unlocking", a.dir, a.lock.Close()))
@@ -321,9 +333,10 @@ func (st *state) noTable(name string) error {
 type Counters struct {
 	Cache     segment.CacheStats `json:"cache"`
 	OpenFiles int                `json:"open_files"`
-	Opened    uint64             `json:"opened"`  // files opened so far
-	Views     int                `json:"views"`   // that are open
-	Waiting   int                `json:"waiting"` // files that went out of use and that views need
+	Opened    uint64             `json:"opened"`               // files opened so far
+	Views     int                `json:"views"`                // that are open
+	Waiting   int                `json:"waiting"`              // files that went out of use and that views need
+	SealError string             `json:"seal_error,omitempty"` // why the last seal in the background failed
 }
 
 // Counters returns the counters.
@@ -333,6 +346,9 @@ func (a *Archive) Counters() Counters {
 	defer a.files.mu.Unlock()
 	c.OpenFiles, c.Opened = a.files.open, a.files.opened
 	c.Views, c.Waiting = a.views.count()
+	if e := a.sealError.Load(); e != nil {
+		c.SealError = *e
+	}
 	return c
 }
 

@@ -86,8 +86,8 @@
 // say what the manifest does not know; left out where there never was one), dropped
 // (files of rewound rows that are to be removed; left out if empty), tables in the order
 // of creation, checksum. Of a table: table, schema, first_row, policy (for rows to come),
-// indexes and log_end (the row that comes behind those in logs; both left out if there
-// are none), segments in the order of rows. Of
+// indexes, rewinds (how often it was rewound) and log_end (the row that comes behind those
+// in logs; all left out if there are none), segments in the order of rows. Of
 // a segment: first_row, rows, file, raw_bytes, stored_bytes, checksum (xxh64 of
 // the file), content_root, id, replaced. The last two lines are the checksum and a
 // brace; the checksum is the xxh64 of all before them, what

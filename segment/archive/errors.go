@@ -20,7 +20,6 @@ var (
 	ErrNoTable    = errors.New("archive: no such table")              //
 	ErrReadOnly   = errors.New("archive: opened read-only")           // by Options.ReadOnly
 	ErrClosed     = errors.New("archive: use after Close")            // of an Archive or Builder
-	ErrConflict   = errors.New("archive: changed meanwhile")          // by a seal: try again
 	ErrStale      = errors.New("archive: rows replaced since opened") // a file is gone, and nothing of the same identity is there
 	ErrInArchive  = errors.New("archive: file belongs to an archive") // and is changed through it only
 	ErrNotFile    = errors.New("archive: not a file")                 // but a directory, a pipe, or the like

@@ -226,7 +226,7 @@ func (s *files) remove(file string) error {
 func (s *files) retire(h *handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.births[h.info.File] != h.birth {
+	if s.closed.Load() || s.births[h.info.File] != h.birth {
 		s.forgetLocked(h)
 		return
 	}

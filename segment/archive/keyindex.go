@@ -81,9 +81,11 @@ func resolveKey(d codec.KeyDefinition, s segment.Schema, functions []codec.KeyFu
 // itself that it cannot answer.
 func (a *Archive) openIndexes(st *state) *state {
 	ix := &indexes{byName: a.resolveIndexes(st.m)}
-	a.indexes.Store(ix)
+	defer func() { a.indexes.Store(ix) }() // when it is whole
+	next := *st
+	next.ix, next.cover, next.extras = ix, map[string]cover{}, &extras{}
 	if len(ix.byName) == 0 {
-		return st
+		return &next
 	}
 	if a.o.ReadOnly {
 		ix.store, ix.err = a.openCopy()
@@ -92,11 +94,8 @@ func (a *Archive) openIndexes(st *state) *state {
 	}
 	if ix.err != nil {
 		a.log.Warn("index cannot be opened: build it anew", "dir", a.dir, "error", ix.err)
-		return st
+		return &next
 	}
-	next := *st
-	next.cover = map[string]cover{}
-	next.extras = &extras{}
 	if ix.store == nil { // nothing was ever left for readers
 		return &next
 	}
@@ -105,7 +104,7 @@ func (a *Archive) openIndexes(st *state) *state {
 		end, err := a.covered(&next, ix, k)
 		if err == nil {
 			if next.cover[name] = (cover{end: end}); !a.o.ReadOnly {
-				err = a.catchUp(&next, ix, k)
+				err = a.catchUp(&next, ix, k, catchUpRows)
 			}
 		}
 		if err != nil {
@@ -148,10 +147,10 @@ func (a *Archive) covered(st *state, ix *indexes, k *keyIndex) (uint64, error) {
 	if s.Definition != k.definition() || s.First > t.firstRow || s.End > t.end() {
 		return 0, errChanged
 	}
-	if s.End <= t.firstRow { // of no rows that are there
+	if s.End <= t.firstRow && t.rewinds == 0 { // of no rows that are there
 		return t.firstRow, nil
 	}
-	anchor, err := a.anchor(st, k.Table, s.End)
+	anchor, err := a.anchor(st, k.Table, s.End, t.rewinds)
 	if err != nil {
 		return 0, err
 	}
@@ -164,32 +163,36 @@ func (a *Archive) covered(st *state, ix *indexes, k *keyIndex) (uint64, error) {
 // definition is what an index is of, for its state.
 func (k *keyIndex) definition() string { return k.Table + " " + k.Key.String() }
 
-// anchor returns the hash of the row before end: an index that was built up to there
-// knows by it that the rows are the same ones.
-func (a *Archive) anchor(st *state, table string, end uint64) (merkle.Hash, error) {
+// anchor returns what an index that was built up to the row before end knows its rows
+// by: that row, and how often the table was rewound.
+func (a *Archive) anchor(st *state, table string, end, rewinds uint64) (merkle.Hash, error) {
 	t := &Table{a: a, name: table, st: st}
 	if end <= t.FirstRow() {
-		return merkle.Hash{}, nil
+		return anchorOf(nil, rewinds), nil
 	}
 	row, err := t.Row(nil, end-1)
 	if err != nil {
 		return merkle.Hash{}, err
 	}
+	return anchorOf(row, rewinds), nil
+}
+
+func anchorOf(row segment.Row, rewinds uint64) merkle.Hash {
 	var h merkle.Hasher
-	return h.Leaf(row), nil
+	return h.Leaf(append(slices.Clone(row), segment.AppendUint(nil, rewinds)))
 }
 
 // catchUpRows is how many rows at most an index is brought up to when an archive is
 // opened: more take so long that the caller should ask for it.
 const catchUpRows = 1 << 20
 
-// catchUp adds the rows that an index lacks.
-func (a *Archive) catchUp(st *state, ix *indexes, k *keyIndex) error {
+// catchUp adds the rows that an index lacks, if they are not more than most.
+func (a *Archive) catchUp(st *state, ix *indexes, k *keyIndex, most uint64) error {
 	t := &st.tables[st.number[k.Table]]
 	have := st.cover[k.Name]
 	from, end := have.end, t.end()
-	if end-from > catchUpRows {
-		return fmt.Errorf("%d rows are not in it, at most %d are added when an archive is opened", end-from, catchUpRows)
+	if end-from > most {
+		return fmt.Errorf("%d rows are not in it, at most %d are added when an archive is opened", end-from, most)
 	}
 	if from == end {
 		return nil
@@ -206,7 +209,7 @@ func (a *Archive) catchUp(st *state, ix *indexes, k *keyIndex) error {
 		}
 		n++
 	}
-	anchor, err := a.anchor(st, k.Table, end)
+	anchor, err := a.anchor(st, k.Table, end, t.rewinds)
 	if err != nil {
 		return err
 	}
@@ -263,7 +266,7 @@ func (a *Archive) indexCommit(st *state, b *Batch, tables []tableFrames) map[str
 					return err
 				}
 				t := &st.tables[st.number[k.Table]]
-				if err := ib.SetState(k.Name, index.State{Definition: k.definition(), First: t.firstRow, End: end, Anchor: bt.anchor()}); err != nil {
+				if err := ib.SetState(k.Name, index.State{Definition: k.definition(), First: t.firstRow, End: end, Anchor: bt.anchor(t.rewinds)}); err != nil {
 					return err
 				}
 				now[k.Name], some = cover{end, have.build}, true
@@ -297,27 +300,33 @@ func (k *keyIndex) addBatch(ib *index.Batch, bt *batchTable, first uint64) (end 
 	return first, nil
 }
 
-// anchor returns the hash of the last row.
-func (t *batchTable) anchor() merkle.Hash {
+// anchor returns that of the last row.
+func (t *batchTable) anchor(rewinds uint64) merkle.Hash {
 	c := &t.chunks[len(t.chunks)-1]
 	last := c.values[0].Len() - 1
 	row := make(segment.Row, len(c.values))
 	for i := range row {
 		row[i] = c.values[i].At(last)
 	}
-	var h merkle.Hasher
-	return h.Leaf(row)
+	return anchorOf(row, rewinds)
 }
 
 // lowerIndexes lets the indexes of tables end where a rewind will, durably, before it
 // takes effect: what is between is not missed later.
 func (a *Archive) lowerIndexes(st *state, ends []tableEnd) error {
 	ix := a.indexes.Load()
-	if ix == nil || ix.store == nil {
+	if len(ix.byName) == 0 {
 		return nil
 	}
+	if ix.store == nil {
+		return a.voidIndexes(ix.err)
+	}
+	a.indexed.Store(true)
 	for _, e := range ends {
-		anchor, err := a.anchor(st, e.table, e.end)
+		anchor, err := a.anchor(st, e.table, e.end, st.tables[st.number[e.table]].rewinds+1)
+		if errors.Is(err, segment.ErrCorrupt) { // an anchor of no row: the next writer builds anew
+			anchor, err = merkle.Hash{}, nil
+		}
 		if err != nil {
 			return err
 		}
@@ -326,18 +335,57 @@ func (a *Archive) lowerIndexes(st *state, ends []tableEnd) error {
 				continue
 			}
 			if err := ix.store.Lower(k.Name, e.end, anchor); err != nil && !errors.Is(err, index.ErrNoIndex) {
-				return err
+				return a.voidIndexes(err)
 			}
 		}
 	}
 	return nil
 }
 
+// voidIndexes removes the store and its copies: it cannot be told that rows go, and must
+// not answer from what it has when it is opened again. a.commits is held.
+func (a *Archive) voidIndexes(why error) error {
+	a.log.Error("index removed, for it cannot follow a rewind: build it anew", "dir", a.dir, "error", why)
+	var store *index.Store
+	a.updateIndexes(func(ix *indexes) {
+		store, ix.store, ix.err = ix.store, nil, fmt.Errorf("removed, for it could not follow a rewind: %w", errors.Join(errNotBuilt, why))
+	})
+	if store != nil {
+		_ = store.Close() // it has failed
+	}
+	next := *a.state.Load()
+	next.cover = nil
+	a.state.Store(&next)
+	dir := a.fs.PathJoin(a.dir, indexDir)
+	if err := a.fs.RemoveAll(dir); err != nil {
+		return ioError("removing", dir, err)
+	}
+	return syncDir(a.fs, a.dir)
+}
+
+// updateIndexes replaces the indexes by a changed copy.
+func (a *Archive) updateIndexes(change func(ix *indexes)) *indexes {
+	a.ixMu.Lock()
+	defer a.ixMu.Unlock()
+	ix := *a.indexes.Load()
+	if ix.builds = maps.Clone(ix.builds); ix.builds == nil {
+		ix.builds = map[string]uint64{}
+	}
+	change(&ix)
+	a.indexes.Store(&ix)
+	return &ix
+}
+
 // lowered returns where indexes end after a rewind.
 func (st *state) lowered(ix *indexes, ends map[string]uint64) map[string]cover {
 	now := maps.Clone(st.cover)
 	for name, have := range now {
-		if to, ok := ends[ix.byName[name].Table]; ok {
+		k := ix.byName[name]
+		if k == nil {
+			delete(now, name)
+			continue
+		}
+		if to, ok := ends[k.Table]; ok {
 			now[name] = cover{min(have.end, to), have.build}
 		}
 	}
@@ -419,7 +467,8 @@ func (v *View) candidates(k *keyIndex, t *tableState, key []byte) (rows []uint64
 	ix := v.a.indexes.Load()
 	end := t.end()
 	if v.a.o.ReadOnly && v.st.extras != nil {
-		if end = max(have.end, t.firstRow); !ok {
+		ix = v.st.ix // the copy that the cover is of
+		if end = max(have.end, t.firstRow); !ok || ix.store == nil {
 			end = t.firstRow
 		}
 		x, err := v.a.lacking(v.st, k, end)
@@ -427,19 +476,16 @@ func (v *View) candidates(k *keyIndex, t *tableState, key []byte) (rows []uint64
 			return nil, err
 		}
 		rows = x.find(key)
-	} else if !ok || have.end < end || have.build != ix.builds[k.Name] {
+	} else if !ok || ix.store == nil || have.end < end || have.build != ix.builds[k.Name] {
 		return nil, fmt.Errorf("%w: %q: it has not the rows that the table has", ErrIndex, k.Name)
 	}
-	for end > t.firstRow {
-		rows, err = ix.store.Candidates(rows, k.Name, key, t.firstRow, end, 0)
-		if now := v.a.indexes.Load(); errors.Is(err, index.ErrClosed) && now != ix && now.store != nil { // refreshed meanwhile
-			ix = now
-			continue
-		}
-		if err != nil {
+	if end > t.firstRow {
+		if rows, err = ix.store.Candidates(rows, k.Name, key, t.firstRow, end, 0); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrIndex, err)
 		}
-		break
+	}
+	if now := v.a.indexes.Load(); !v.a.o.ReadOnly && now.builds[k.Name] != have.build {
+		return nil, fmt.Errorf("%w: %q: it was built anew meanwhile", ErrIndex, k.Name)
 	}
 	return rows, nil
 }
@@ -473,17 +519,51 @@ func (a *Archive) BuildIndex(ctx context.Context, name string, progress func(row
 	defer a.unpin(st)
 	t := &st.tables[st.number[k.Table]]
 	s := index.State{Definition: k.definition(), First: t.firstRow, End: t.end()}
-	if s.Anchor, err = a.anchor(st, k.Table, s.End); err != nil {
+	if s.Anchor, err = a.anchor(st, k.Table, s.End, t.rewinds); err != nil {
 		return err
 	}
 	if err := ix.store.Load(ctx, name, s, a.entries(ctx, st, k, progress), index.LoadOptions{Workers: a.o.Workers}); err != nil {
 		return err
 	}
-	if err := a.built(ix, k, s.End); err != nil {
+	covered, err := a.follows(ctx, ix, k, s.End)
+	if err != nil {
+		return err
+	}
+	if err := a.built(ix, k, covered); err != nil {
 		return err
 	}
 	return a.checkpointIndex()
 }
+
+// follows adds the rows that came while an index was made, until few are left. Rewinds
+// wait for the turn: what is there stays.
+func (a *Archive) follows(ctx context.Context, ix *indexes, k *keyIndex, end uint64) (uint64, error) {
+	for {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		st, err := a.pin()
+		if err != nil {
+			return 0, err
+		}
+		t := &st.tables[st.number[k.Table]]
+		if t.end()-end < fewRows {
+			a.unpin(st)
+			return end, nil
+		}
+		now := *st
+		now.cover = map[string]cover{k.Name: {end: end}}
+		err = a.catchUp(&now, ix, k, ^uint64(0))
+		a.unpin(st)
+		if err != nil {
+			return 0, err
+		}
+		end = now.cover[k.Name].end
+	}
+}
+
+// fewRows are added to an index while commits wait.
+const fewRows = 1 << 12
 
 // built takes over an index that was made of the rows before end.
 func (a *Archive) built(ix *indexes, k *keyIndex, end uint64) error {
@@ -495,25 +575,22 @@ func (a *Archive) built(ix *indexes, k *keyIndex, end uint64) error {
 	if next.cover == nil {
 		next.cover = map[string]cover{}
 	}
-	built := *a.indexes.Load()
-	if built.builds = maps.Clone(built.builds); built.builds == nil {
-		built.builds = map[string]uint64{}
-	}
-	built.builds[name]++
-	next.cover[name] = cover{end, built.builds[name]}
-	if err := a.catchUp(&next, ix, k); err != nil {
+	next.cover[name] = cover{end: end}
+	if err := a.catchUp(&next, ix, k, ^uint64(0)); err != nil {
 		return err
 	}
-	a.indexes.Store(&built)
+	next.cover[name] = cover{next.cover[name].end, a.indexes.Load().builds[name]}
 	a.state.Store(&next)
 	a.indexed.Store(true)
 	return nil
 }
 
-// uncover says that an index answers nothing.
+// uncover says that an index answers nothing, and that the next build begins: what views
+// know of the last one does not hold for it.
 func (a *Archive) uncover(name string) {
 	a.commits.Lock()
 	defer a.commits.Unlock()
+	a.updateIndexes(func(ix *indexes) { ix.builds[name]++ })
 	next := *a.state.Load()
 	next.cover = maps.Clone(next.cover)
 	delete(next.cover, name)
@@ -524,7 +601,11 @@ func (a *Archive) uncover(name string) {
 func (a *Archive) storeForBuild(context.Context) (*indexes, error) {
 	ix := a.indexes.Load()
 	if ix.store != nil {
-		return ix, nil
+		err := ix.store.Sync()
+		if !errors.Is(err, index.ErrFailed) {
+			return ix, err
+		}
+		_ = ix.store.Close() // its files are as a crash would leave them
 	}
 	path := a.fs.PathJoin(a.dir, indexDir, indexLive)
 	if errors.Is(ix.err, index.ErrDamaged) {
@@ -536,9 +617,7 @@ func (a *Archive) storeForBuild(context.Context) (*indexes, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := &indexes{byName: ix.byName, store: store, builds: ix.builds}
-	a.indexes.Store(next)
-	return next, nil
+	return a.updateIndexes(func(ix *indexes) { ix.store, ix.err = store, nil }), nil
 }
 
 // entries yields the keys of all rows of an index's table.
@@ -574,16 +653,19 @@ func (a *Archive) entries(ctx context.Context, st *state, k *keyIndex, progress 
 // CreateIndex adds an index, and builds it. ErrExists where the archive has one of
 // this name.
 func (a *Archive) CreateIndex(ctx context.Context, s IndexSpec, progress func(rows, of uint64)) error {
-	if err := a.addIndex(s); err != nil {
+	_, end, err := a.begin(ctx, true) // Close waits for it
+	if err != nil {
+		return err
+	}
+	err = a.addIndex(s)
+	end()
+	if err != nil {
 		return err
 	}
 	return a.BuildIndex(ctx, s.Name, progress)
 }
 
 func (a *Archive) addIndex(s IndexSpec) error {
-	if a.o.ReadOnly {
-		return fmt.Errorf("%w: %s", ErrReadOnly, a.dir)
-	}
 	if err := segment.ValidateName(s.Name); err != nil {
 		return err
 	}
@@ -611,9 +693,8 @@ func (a *Archive) addIndex(s IndexSpec) error {
 	if err != nil {
 		return err
 	}
-	ix := *a.indexes.Load()
-	ix.byName = a.resolveIndexes(a.state.Load().m)
-	a.indexes.Store(&ix)
+	found := a.resolveIndexes(a.state.Load().m)
+	a.updateIndexes(func(ix *indexes) { ix.byName = found })
 	return nil
 }
 

@@ -59,6 +59,7 @@ func (a *Archive) checkpointIndex() error {
 		next = have[n-1] + 1
 	}
 	if err := ix.store.Checkpoint(a.checkpointDir(next)); err != nil {
+		a.indexed.Store(true)
 		return err
 	}
 	for _, n := range have[:max(len(have)-1, 0)] {

@@ -205,7 +205,7 @@ func TestNothingIsLeft(t *testing.T) {
 	var views []*archive.View
 	for i := range cycles {
 		b := a.Batch()
-		if err := b.Append("blocks", killedBlock(uint64(i % 50))); err != nil {
+		if err := b.Append("blocks", killedBlock(uint64(i%50))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := b.CommitNoSync(ctx); err != nil {

@@ -74,6 +74,7 @@ type tableEntry struct {
 	firstRow uint64
 	policy   string // canonical text
 	indexes  []indexEntry
+	rewinds  uint64 // how often it was rewound, up to what the manifest knows of
 	logEnd   uint64 // one past the last row in logs that the manifest knows of; 0 where there are none
 	segments []SegmentInfo
 }
@@ -101,6 +102,7 @@ type tableJSON struct {
 	FirstRow uint64         `json:"first_row"`
 	Policy   string         `json:"policy"`
 	Indexes  []indexEntry   `json:"indexes,omitempty"`
+	Rewinds  uint64         `json:"rewinds,omitempty"`
 	LogEnd   uint64         `json:"log_end,omitempty"`
 	Segments []segmentJSON  `json:"segments"`
 }
@@ -147,6 +149,9 @@ func (m *manifest) encode() ([]byte, error) {
 		add(",\n      \"policy\": ", t.policy)
 		if len(t.indexes) > 0 {
 			add(",\n      \"indexes\": ", t.indexes)
+		}
+		if t.rewinds != 0 {
+			add(",\n      \"rewinds\": ", t.rewinds)
 		}
 		if t.logEnd != 0 {
 			add(",\n      \"log_end\": ", t.logEnd)
@@ -210,7 +215,7 @@ func decodeManifest(b []byte) (*manifest, error) {
 	}
 	m := &manifest{chainID: j.ChainID, log: j.Log, dropped: j.Dropped, tables: make([]tableEntry, 0, len(j.Tables))}
 	for _, t := range j.Tables {
-		e := tableEntry{name: t.Table, schema: t.Schema, firstRow: t.FirstRow, policy: t.Policy, indexes: t.Indexes, logEnd: t.LogEnd, segments: make([]SegmentInfo, len(t.Segments))}
+		e := tableEntry{name: t.Table, schema: t.Schema, firstRow: t.FirstRow, policy: t.Policy, indexes: t.Indexes, rewinds: t.Rewinds, logEnd: t.LogEnd, segments: make([]SegmentInfo, len(t.Segments))}
 		for i, s := range t.Segments {
 			e.segments[i] = SegmentInfo{
 				Table: t.Table, FirstRow: s.FirstRow, Rows: s.Rows, File: s.File, RawBytes: s.RawBytes, StoredBytes: s.StoredBytes,

@@ -29,7 +29,7 @@ func manifestShape() *shape {
 		optional: []string{"replaced"}, inner: map[string]*shape{"replaced": replaced},
 	}
 	table := &shape{
-		what: "a table", members: []string{"table", "schema", "first_row", "policy", "segments"}, optional: []string{"log_end", "indexes"},
+		what: "a table", members: []string{"table", "schema", "first_row", "policy", "segments"}, optional: []string{"log_end", "rewinds", "indexes"},
 		inner: map[string]*shape{"schema": schema, "segments": seg, "indexes": {what: "an index", members: []string{"index", "key"}}},
 	}
 	log := &shape{what: "the log", members: []string{"first", "sequence", "open"}}

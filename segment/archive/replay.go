@@ -84,7 +84,7 @@ func (a *Archive) replay(st *state) (_ *state, _ *logs, err error) {
 			return nil, nil, &LogError{File: logName(ls.next), Err: fmt.Errorf("the file is missing, and %s is there", logName(n))}
 		}
 		l, err := a.openLog(n)
-		if errors.Is(err, journal.ErrTorn) && n == numbers[len(numbers)-1] {
+		if n == numbers[len(numbers)-1] && a.tornLog(n, err) {
 			ls.torn = append(ls.torn, logName(n))
 			break
 		}
@@ -102,6 +102,24 @@ func (a *Archive) replay(st *state) (_ *state, _ *logs, err error) {
 		return nil, nil, err
 	}
 	return r.st, ls, nil
+}
+
+// tornLog reports whether the newest log cannot be read because its making was
+// interrupted: it is cut off, or its head does not check and it holds no record. What
+// the manifest knows must be in the logs before it; that is checked later.
+func (a *Archive) tornLog(number uint64, err error) bool {
+	if errors.Is(err, journal.ErrTorn) {
+		return true
+	}
+	if !errors.Is(err, journal.ErrDamaged) {
+		return false
+	}
+	f, size, err := openRead(a.fs, a.path(logName(number)))
+	if err != nil {
+		return false
+	}
+	empty, err := journal.Empty(f, number, size)
+	return errors.Join(err, f.Close()) == nil && empty
 }
 
 func (a *Archive) openLog(number uint64) (*foundLog, error) {
@@ -201,6 +219,7 @@ func (r *replayer) run(found []foundLog) error {
 		}
 	}
 	r.st.sequence = max(next, st.m.log.Sequence)
+	r.st.countRaw()
 	return nil
 }
 
@@ -272,6 +291,9 @@ func (r *replayer) rewind(rec journal.Record) error {
 			return fmt.Errorf("rewind of table %q to row %d, it has %d in segments and ends at %d", e.table, e.end, t.sealedEnd(), t.end())
 		}
 		t.frames = t.before(e.end)
+		if r.strict { // else the manifest has counted it
+			t.rewinds++
+		}
 	}
 	return nil
 }

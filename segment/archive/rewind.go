@@ -28,14 +28,8 @@ func (a *Archive) Rewind(ctx context.Context, to Position) error {
 		return err
 	}
 	defer done()
-	ends, deep, err := a.state.Load().rewindTo(to)
-	if err != nil || len(ends) == 0 {
+	if deep, err := a.rewindLog(to); err != nil || !deep {
 		return err
-	}
-	if !deep {
-		a.change.Lock()
-		defer a.change.Unlock()
-		return a.rewindLog(ends)
 	}
 	return a.rewindSegments(ctx, to)
 }
@@ -60,30 +54,33 @@ func (st *state) rewindTo(to Position) (ends []tableEnd, deep bool, err error) {
 	return ends, deep, nil
 }
 
-// rewindLog writes a record. a.change is held, so that no manifest is written meanwhile.
-func (a *Archive) rewindLog(ends []tableEnd) error {
+// rewindLog rewinds rows that are in logs, by a record; deep says that some are in
+// segments, and that nothing was done.
+func (a *Archive) rewindLog(to Position) (deep bool, err error) {
+	a.change.Lock() // no manifest is written meanwhile
+	defer a.change.Unlock()
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	if err := a.writable(); err != nil {
-		return err
+		return false, err
 	}
 	st := a.state.Load()
-	for _, e := range ends { // a seal may have come first
-		if t := &st.tables[st.number[e.table]]; e.end < t.sealedEnd() {
-			return fmt.Errorf("%w: table %q was sealed up to row %d meanwhile", ErrConflict, e.table, t.sealedEnd())
-		}
+	ends, deep, err := st.rewindTo(to)
+	if err != nil || deep || len(ends) == 0 {
+		return deep, err
 	}
 	if err := a.openWriter(st); err != nil {
-		return err
+		return false, err
 	}
 	if err := a.lowerIndexes(st, ends); err != nil {
-		return err
+		return false, err
 	}
+	st = a.state.Load() // without indexes, where they could not be lowered
 	if _, err := a.writer.Append(recordRewind, appendRewind(nil, ends)); err != nil {
-		return a.logFailed(err)
+		return false, a.logFailed(err)
 	}
 	if err := a.writer.Sync(); err != nil {
-		return a.logFailed(err)
+		return false, a.logFailed(err)
 	}
 	next := *st
 	next.tables, next.sequence = slices.Clone(st.tables), a.writer.Sequence()
@@ -91,10 +88,12 @@ func (a *Archive) rewindLog(ends []tableEnd) error {
 	for _, e := range ends {
 		t := &next.tables[st.number[e.table]]
 		t.frames = t.before(e.end)
+		t.rewinds++
 	}
+	next.countRaw()
 	a.state.Store(&next)
 	a.log.Info("rewound", "dir", a.dir, "tables", len(ends))
-	return nil
+	return false, nil
 }
 
 // rewindSegments makes segments of the rows kept of those that are cut, and names them
@@ -148,10 +147,14 @@ func (a *Archive) rewindSegments(ctx context.Context, to Position) (err error) {
 	}
 	if err == nil {
 		done, err = a.swapManifest(true, func(st *state, p *plan) error {
-			if err := a.lowerIndexes(st, ends); err != nil {
+			now, _, err := st.rewindTo(to) // rows may have come meanwhile, in logs
+			if err == nil {
+				err = a.lowerIndexes(st, now)
+			}
+			if err != nil {
 				return err
 			}
-			for _, e := range ends {
+			for _, e := range now {
 				t := &p.m.tables[st.number[e.table]]
 				n, _ := slices.BinarySearchFunc(t.segments, e.end, func(s SegmentInfo, end uint64) int {
 					if s.EndRow() <= end {

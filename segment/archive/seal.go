@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
@@ -39,11 +40,7 @@ func (a *Archive) Seal(ctx context.Context) error {
 
 // sealIfFull starts a seal where logs hold enough. a.commits is held.
 func (a *Archive) sealIfFull(st *state) {
-	raw := uint64(0)
-	for i := range st.tables {
-		raw += st.tables[i].logBytes()
-	}
-	if a.o.SealBytes < 0 || raw < uint64(a.o.SealBytes) {
+	if a.o.SealBytes < 0 || st.logRaw < uint64(a.o.SealBytes) || time.Now().UnixNano() < a.sealAfter.Load() {
 		return
 	}
 	select {
@@ -51,19 +48,38 @@ func (a *Archive) sealIfFull(st *state) {
 	default:
 		return // one is at it
 	}
-	ctx, end, err := a.begin(a.ctx, true)
-	if err != nil {
-		<-a.sealing
-		return
-	}
-	go func() {
-		defer end()
+	go func() { // begin takes a lock that comes before the one that is held here
 		defer func() { <-a.sealing }()
-		if err := a.seal(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errRewound) {
-			a.log.Error("sealing failed: rows stay in the log", "dir", a.dir, "error", err)
+		ctx, end, err := a.begin(a.ctx, true)
+		if err != nil {
+			return
 		}
+		defer end()
+		err = a.seal(ctx)
+		a.sealed(ctx, err)
 		a.leaveIndex()
 	}()
+}
+
+// What fails is not tried again with every commit: each time costs a log and an attempt.
+const (
+	sealPause    = 10 * time.Second
+	maxSealPause = 10 * time.Minute
+)
+
+// sealed notes how a seal in the background ended.
+func (a *Archive) sealed(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, errRewound) {
+		a.sealFails.Store(0)
+		a.sealError.Store(nil)
+		return
+	}
+	n := a.sealFails.Add(1)
+	pause := min(sealPause<<min(n-1, 10), maxSealPause)
+	a.sealAfter.Store(time.Now().Add(pause).UnixNano())
+	text := err.Error()
+	a.sealError.Store(&text)
+	a.log.Error("sealing failed: rows stay in the log", "dir", a.dir, "error", err, "next_try_in", pause)
 }
 
 // sealedTable is the segments that take over the first frames of a table.

@@ -218,8 +218,8 @@ func (st *state) segment(table string, row uint64) *SegmentInfo {
 // changed; for an archive that is open read-only. Views stay as they are. ErrStale
 // where the tables are not the ones they were.
 func (a *Archive) Refresh() error {
-	a.change.Lock()
-	defer a.change.Unlock()
+	a.refresh.Lock()
+	defer a.refresh.Unlock()
 	if a.closed.Load() {
 		return ErrClosed
 	}
@@ -243,25 +243,23 @@ func (a *Archive) Refresh() error {
 	}
 	next := newState(fresh.m, fresh.size, st) // takes over handles
 	for i := range next.tables {
-		next.tables[i].frames = fresh.tables[i].frames
+		next.tables[i].frames, next.tables[i].rewinds = fresh.tables[i].frames, fresh.tables[i].rewinds
 	}
 	next.sequence = fresh.sequence
-	if ix := a.indexes.Load(); len(ix.byName) > 0 || len(a.resolveIndexes(next.m)) > 0 {
-		old := ix.store
-		next = a.openIndexes(next)
-		if old != nil {
-			if err := old.Close(); err != nil {
-				a.log.Warn("closing an older index", "dir", a.dir, "error", err)
-			}
-		}
-	}
+	store := a.indexes.Load().store
+	next = a.openIndexes(next) // reads rows, whose files may just have been replaced: no lock is held
+	next.countRaw()
+
+	a.change.Lock()
+	defer a.change.Unlock()
 	a.commits.Lock()
 	defer a.commits.Unlock()
+	st = a.state.Load() // files may have been replaced in it
 	old := a.logs
 	a.logs, a.tail = ls.files, ls.tail
-	next.epoch++
+	next.epoch = st.epoch + 1
 	a.swap(st, next)
-	a.views.retire(st.epoch, retired{logs: old})
+	a.views.retire(st.epoch, retired{logs: old, store: store})
 	return nil
 }
 

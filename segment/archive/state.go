@@ -11,9 +11,11 @@ type state struct {
 	size     int64 // bytes of the manifest's file
 	tables   []tableState
 	number   map[string]int   // of a table
+	logRaw   uint64           // bytes of the values in frames
 	sequence uint64           // of the next record in the logs
 	cover    map[string]cover // of indexes: up to which row of their table they find rows
 	extras   *extras          // of a read-only archive
+	ix       *indexes         // of a read-only archive: those that cover is of
 	epoch    uint64           // grows where files go out of use: a view keeps those of its own and later ones
 }
 
@@ -22,6 +24,7 @@ type tableState struct {
 	*tableEntry
 	handles []*handle // of the segments
 	frames  []frame   // of rows behind them, without gaps
+	rewinds uint64    // how often it was rewound: rows of one number may be others since
 }
 
 // newState returns the state for a manifest; handles of files that old has are taken
@@ -29,16 +32,17 @@ type tableState struct {
 func newState(m *manifest, size int64, old *state) *state {
 	st := &state{m: m, size: size, tables: make([]tableState, len(m.tables)), number: make(map[string]int, len(m.tables))}
 	if old != nil {
-		st.sequence, st.epoch, st.cover, st.extras = old.sequence, old.epoch, old.cover, old.extras
+		st.sequence, st.epoch, st.cover, st.extras, st.ix = old.sequence, old.epoch, old.cover, old.extras, old.ix
 	}
 	for i := range m.tables {
 		t := &m.tables[i]
-		ts := tableState{tableEntry: t, handles: make([]*handle, len(t.segments))}
+		ts := tableState{tableEntry: t, handles: make([]*handle, len(t.segments)), rewinds: t.rewinds}
 		var before *tableState
 		if old != nil {
 			if k, ok := old.number[t.name]; ok {
 				before = &old.tables[k]
 				ts.frames = before.behind(t.sealedEnd())
+				ts.rewinds = max(before.rewinds, t.rewinds)
 			}
 		}
 		for k := range t.segments {
@@ -136,8 +140,19 @@ func (st *state) with(tables []tableFrames, sequence uint64) *state {
 	for _, t := range tables {
 		ts := &next.tables[st.number[t.table]]
 		ts.frames = append(ts.frames, t.frames...)
+		for i := range t.frames {
+			next.logRaw += uint64(t.frames[i].raw)
+		}
 	}
 	return &next
+}
+
+// countRaw counts the bytes of the values in frames.
+func (st *state) countRaw() {
+	st.logRaw = 0
+	for i := range st.tables {
+		st.logRaw += st.tables[i].logBytes()
+	}
 }
 
 // Position says where tables end: for each the number of its last row plus one.

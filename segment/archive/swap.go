@@ -52,6 +52,7 @@ func (a *Archive) swapManifest(hold bool, edit func(st *state, p *plan) error) (
 		next.cover = old.lowered(a.indexes.Load(), p.ends)
 	}
 	next.epoch++
+	next.countRaw()
 	gone := a.outOfUse(old, next)
 	a.state.Store(next)
 	a.views.retire(old.epoch, gone)
@@ -75,6 +76,15 @@ func (a *Archive) plan(edit func(st *state, p *plan) error) (*plan, error) {
 	var err error
 	if p.m.dropped, err = a.dropped(st, p); err != nil {
 		return nil, err
+	}
+	for i := range p.m.tables {
+		e := &p.m.tables[i]
+		if k, ok := st.number[e.name]; ok {
+			e.rewinds = st.tables[k].rewinds
+		}
+		if _, ok := p.ends[e.name]; ok {
+			e.rewinds++
+		}
 	}
 	if a.nextLog == 1 && st.m.log == (logRef{}) {
 		return p, nil // there never was a log
@@ -170,6 +180,11 @@ func (a *Archive) outOfUse(old, next *state) (gone retired) {
 func (a *Archive) dispose(r retired) {
 	for _, h := range r.handles {
 		a.files.retire(h)
+	}
+	if r.store != nil {
+		if err := r.store.Close(); err != nil {
+			a.log.Warn("closing an older index", "dir", a.dir, "error", err)
+		}
 	}
 	for _, l := range r.logs {
 		l.gone.Store(!a.o.ReadOnly)

@@ -3,6 +3,7 @@ package archive
 import (
 	"sync"
 
+	"github.com/segstore/segstore/index"
 	"github.com/segstore/segstore/segment"
 )
 
@@ -27,7 +28,7 @@ func (a *Archive) View() (*View, error) {
 	return &View{a: a, st: st}, nil
 }
 
-// Close ends the view. It may be called more than once.
+// Close ends the view. It may be called more than once, also when the archive is closed.
 func (v *View) Close() { v.once.Do(func() { v.a.unpin(v.st) }) }
 
 // Table returns a table as the view has it. ErrNoTable.
@@ -81,12 +82,13 @@ type retired struct {
 	epoch   uint64
 	handles []*handle
 	logs    []*logFile
+	store   *index.Store
 }
 
 // retire disposes of what states up to an epoch need, now or when the last view of
 // one of them is closed.
 func (v *views) retire(epoch uint64, r retired) {
-	if len(r.handles) == 0 && len(r.logs) == 0 {
+	if len(r.handles) == 0 && len(r.logs) == 0 && r.store == nil {
 		return
 	}
 	r.epoch = epoch
@@ -95,6 +97,17 @@ func (v *views) retire(epoch uint64, r retired) {
 	free := v.free()
 	v.mu.Unlock()
 	for _, r := range free {
+		v.dispose(r)
+	}
+}
+
+// abandon disposes of everything: no view is of use any more.
+func (v *views) abandon() {
+	v.mu.Lock()
+	all := v.waiting
+	v.waiting = nil
+	v.mu.Unlock()
+	for _, r := range all {
 		v.dispose(r)
 	}
 }

@@ -3,12 +3,15 @@ package cmd
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/codec/bitcoin"
 	"github.com/segstore/segstore/codec/ethereum"
+	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
 	"github.com/spf13/cobra"
 )
@@ -103,7 +106,11 @@ the rows back.`,
 				}
 				to[args[i]] = row
 			}
-			return a.changeArchive(args[0], func(ar *archive.Archive) error { return a.rewind(ctx, ar, to, dryRun) })
+			open := a.changeArchive
+			if dryRun {
+				open = a.readArchive
+			}
+			return open(args[0], func(ar *archive.Archive) error { return a.rewind(ctx, ar, to, dryRun) })
 		},
 	}.command()
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would go, and change nothing")
@@ -112,13 +119,18 @@ the rows back.`,
 
 func (a *app) rewind(ctx context.Context, ar *archive.Archive, to archive.Position, dryRun bool) error {
 	var all []rewound
-	for _, t := range ar.Tables() {
-		row, ok := to[t.Table]
-		if end := t.FirstRow + t.Rows; ok && row <= end {
-			all = append(all, rewound{t.Table, t.FirstRow, row, end - row})
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		t, err := ar.Table(name)
+		if err != nil {
+			return err
 		}
+		first, end, row := t.FirstRow(), t.EndRow(), to[name]
+		if row < first || row > end {
+			return fmt.Errorf("%w: table %q cannot end before row %d: it has %d to %d", segment.ErrRange, name, row, first, end)
+		}
+		all = append(all, rewound{name, first, row, end - row})
 	}
-	if !dryRun || len(all) != len(to) { // else Rewind says what is wrong
+	if !dryRun {
 		if err := ar.Rewind(ctx, to); err != nil {
 			return err
 		}
