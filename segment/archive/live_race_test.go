@@ -288,6 +288,9 @@ func TestSealThatFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for wait := 0; a.Counters().SealError == "" && wait < 1000; wait++ { // it fails in the background
+		time.Sleep(5 * time.Millisecond)
+	}
 	names, err := mem.List("/chain")
 	if err != nil {
 		t.Fatal(err)
