@@ -109,6 +109,9 @@ func (a *Archive) openIndexes(st *state) *state {
 		}
 		if err != nil {
 			delete(next.cover, name)
+			if errors.Is(err, errChanged) && !a.o.ReadOnly { // it must not fit by chance later on
+				err = errors.Join(err, ix.store.Drop(name))
+			}
 			a.log.Warn("index answers nothing until it is built", "dir", a.dir, "index", name, "reason", err)
 		}
 	}

@@ -128,10 +128,13 @@ func (a *Archive) pinned(h *handle) (*handle, error) {
 	if i < 0 || !t.tableEntry.segments[i].sameRows(h.info) {
 		return nil, fmt.Errorf("%w: %s", ErrStale, h.info.File)
 	}
-	if t.handles[i].info.File == h.info.File {
-		return nil, err // the manifest names it still: it is lost
+	if t.handles[i].info.File != h.info.File {
+		return t.handles[i], a.files.acquire(t.handles[i])
 	}
-	return t.handles[i], a.files.acquire(t.handles[i])
+	if now := newState(m, size, nil).segment(h.info.Table, h.info.FirstRow); now == nil || now.File != h.info.File {
+		return nil, fmt.Errorf("%w: %s", ErrStale, h.info.File)
+	}
+	return h, a.files.acquire(h) // named still, or again: else it is lost
 }
 
 // sameRows reports whether two segments hold the same rows.
