@@ -1,0 +1,222 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/index"
+	"github.com/segstore/segstore/segment"
+)
+
+// BuildIndex makes an index of all rows that its table has, in the place of what there
+// was; rows that are committed meanwhile are in it too. Rewinds wait.
+func (a *Archive) BuildIndex(ctx context.Context, name string, progress func(rows, of uint64)) error {
+	ctx, end, err := a.begin(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer end()
+	done, err := a.turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	k, err := a.index(name)
+	if err != nil {
+		return err
+	}
+	ix, err := a.storeForBuild(ctx)
+	if err != nil {
+		return err
+	}
+	a.uncover(name) // commits leave it alone from here on
+	st, err := a.pin()
+	if err != nil {
+		return err
+	}
+	defer a.unpin(st)
+	t := &st.tables[st.number[k.Table]]
+	s := index.State{Definition: k.definition(), First: t.firstRow, End: t.end()}
+	if s.Anchor, err = a.anchor(st, k.Table, s.End, t.rewinds); err != nil {
+		return err
+	}
+	if err := ix.store.Load(ctx, name, s, a.entries(ctx, st, k, progress), index.LoadOptions{Workers: a.o.Workers}); err != nil {
+		return err
+	}
+	covered, err := a.follows(ctx, ix, k, s.End)
+	if err != nil {
+		return err
+	}
+	if err := a.built(ix, k, covered); err != nil {
+		return err
+	}
+	return a.checkpointIndex()
+}
+
+// follows adds the rows that came while an index was made, until few are left. Rewinds
+// wait for the turn: what is there stays.
+func (a *Archive) follows(ctx context.Context, ix *indexes, k *keyIndex, end uint64) (uint64, error) {
+	for {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		st, err := a.pin()
+		if err != nil {
+			return 0, err
+		}
+		t := &st.tables[st.number[k.Table]]
+		if t.end()-end < fewRows {
+			a.unpin(st)
+			return end, nil
+		}
+		now := *st
+		now.cover = map[string]cover{k.Name: {end: end}}
+		err = a.catchUp(&now, ix, k, ^uint64(0))
+		a.unpin(st)
+		if err != nil {
+			return 0, err
+		}
+		end = now.cover[k.Name].end
+	}
+}
+
+// fewRows are added to an index while commits wait.
+const fewRows = 1 << 12
+
+// built takes over an index that was made of the rows before end.
+func (a *Archive) built(ix *indexes, k *keyIndex, end uint64) error {
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	name := k.Name
+	next := *a.state.Load()
+	next.cover = maps.Clone(next.cover)
+	if next.cover == nil {
+		next.cover = map[string]cover{}
+	}
+	next.cover[name] = cover{end: end}
+	if err := a.catchUp(&next, ix, k, ^uint64(0)); err != nil {
+		return err
+	}
+	next.cover[name] = cover{next.cover[name].end, a.indexes.Load().builds[name]}
+	a.state.Store(&next)
+	a.indexed.Store(true)
+	return nil
+}
+
+// uncover says that an index answers nothing, and that the next build begins: what views
+// know of the last one does not hold for it.
+func (a *Archive) uncover(name string) {
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	a.updateIndexes(func(ix *indexes) { ix.builds[name]++ })
+	next := *a.state.Load()
+	next.cover = maps.Clone(next.cover)
+	delete(next.cover, name)
+	a.state.Store(&next)
+}
+
+// storeForBuild returns the store, or makes one where there is none or a damaged one.
+func (a *Archive) storeForBuild(context.Context) (*indexes, error) {
+	ix := a.indexes.Load()
+	if ix.store != nil {
+		err := ix.store.Sync()
+		if !errors.Is(err, index.ErrFailed) {
+			return ix, err
+		}
+		_ = ix.store.Close() // its files are as a crash would leave them
+	}
+	path := a.fs.PathJoin(a.dir, indexDir, indexLive)
+	if errors.Is(ix.err, index.ErrDamaged) {
+		if err := a.fs.RemoveAll(path); err != nil {
+			return nil, ioError("removing", path, err)
+		}
+	}
+	store, err := a.openStore()
+	if err != nil {
+		return nil, err
+	}
+	return a.updateIndexes(func(ix *indexes) { ix.store, ix.err = store, nil }), nil
+}
+
+// entries yields the keys of all rows of an index's table.
+func (a *Archive) entries(ctx context.Context, st *state, k *keyIndex, progress func(rows, of uint64)) iter.Seq2[index.Entry, error] {
+	return func(yield func(index.Entry, error) bool) {
+		t := &Table{a: a, name: k.Table, st: st}
+		n := t.FirstRow()
+		var key []byte
+		for row, err := range t.Rows(n, k.Key.Column) {
+			if err == nil && n%1024 == 0 {
+				if err = ctx.Err(); progress != nil {
+					progress(n-t.FirstRow(), t.EndRow()-t.FirstRow())
+				}
+			}
+			if err != nil {
+				yield(index.Entry{}, err)
+				return
+			}
+			key, err = k.fn.Append(key[:0], row[0])
+			switch {
+			case errors.Is(err, codec.ErrNoKey):
+			case err != nil:
+				yield(index.Entry{}, err)
+				return
+			case !yield(index.Entry{Key: key, Row: n}, nil):
+				return
+			}
+			n++
+		}
+	}
+}
+
+// CreateIndex adds an index, and builds it. ErrExists where the archive has one of
+// this name.
+func (a *Archive) CreateIndex(ctx context.Context, s IndexSpec, progress func(rows, of uint64)) error {
+	_, end, err := a.begin(ctx, true) // Close waits for it
+	if err != nil {
+		return err
+	}
+	err = a.addIndex(s)
+	end()
+	if err != nil {
+		return err
+	}
+	return a.BuildIndex(ctx, s.Name, progress)
+}
+
+func (a *Archive) addIndex(s IndexSpec) error {
+	if err := segment.ValidateName(s.Name); err != nil {
+		return err
+	}
+	a.change.Lock()
+	defer a.change.Unlock()
+	_, err := a.swapManifest(false, func(st *state, p *plan) error {
+		i, ok := st.number[s.Table]
+		if !ok {
+			return st.noTable(s.Table)
+		}
+		for _, t := range p.m.tables {
+			for _, e := range t.indexes {
+				if e.Name == s.Name {
+					return fmt.Errorf("%w: index %q", ErrExists, s.Name)
+				}
+			}
+		}
+		t := &p.m.tables[i]
+		if _, _, err := resolveKey(s.Key, t.schema, a.o.KeyFunctions); err != nil {
+			return err
+		}
+		t.indexes = append(slices.Clone(t.indexes), indexEntry{s.Name, s.Key.String()})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	found := a.resolveIndexes(a.state.Load().m)
+	a.updateIndexes(func(ix *indexes) { ix.byName = found })
+	return nil
+}

@@ -1,0 +1,108 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// What a look-up may return, beside errors of reading rows.
+var (
+	ErrNoIndex  = errors.New("archive: no such index")
+	ErrNotFound = errors.New("archive: no row has this key")
+
+	// ErrIndex says that an index cannot answer: it was not built, or of other rows, or
+	// cannot be read. BuildIndex makes it anew.
+	ErrIndex = errors.New("archive: the index must be built")
+)
+
+// Key returns the key of an index that a text means, as explorers print it.
+func (v *View) Key(name, text string) ([]byte, error) {
+	k, err := v.a.index(name)
+	if err != nil {
+		return nil, err
+	}
+	return k.fn.Parse(text)
+}
+
+func (a *Archive) index(name string) (*keyIndex, error) {
+	ix := a.indexes.Load()
+	k := ix.byName[name]
+	if k == nil {
+		return nil, fmt.Errorf("%w: %q, there are %q", ErrNoIndex, name, slices.Sorted(maps.Keys(ix.byName)))
+	}
+	if k.err != nil {
+		return nil, fmt.Errorf("%w: %q: %w", ErrIndex, name, k.err)
+	}
+	return k, nil
+}
+
+// Lookup returns the number of the newest row that has a key. ErrNotFound where the
+// table has none as the view has it; ErrIndex where the index cannot say.
+func (v *View) Lookup(name string, key []byte) (uint64, error) {
+	for row, err := range v.All(name, key) {
+		return row, err
+	}
+	return 0, fmt.Errorf("%w: index %q", ErrNotFound, name)
+}
+
+// All yields the numbers of all rows that have a key, newest first. On failure it
+// yields an error once.
+func (v *View) All(name string, key []byte) iter.Seq2[uint64, error] {
+	return func(yield func(uint64, error) bool) {
+		k, err := v.a.index(name)
+		if err != nil {
+			yield(0, err)
+			return
+		}
+		t := &v.st.tables[v.st.number[k.Table]]
+		rows, err := v.candidates(k, t, key)
+		if err != nil {
+			yield(0, err)
+			return
+		}
+		c := &Column{t: &Table{a: v.a, name: k.Table, st: v.st}, name: k.Key.Column, number: k.column}
+		var value, got []byte
+		for _, n := range rows {
+			if value, err = c.Value(value[:0], n); err != nil {
+				yield(0, err)
+				return
+			}
+			if got, err = k.fn.Append(got[:0], value); err == nil && bytes.Equal(got, key) && !yield(n, nil) {
+				return
+			}
+		}
+	}
+}
+
+// candidates returns the rows that may have a key, newest first.
+func (v *View) candidates(k *keyIndex, t *tableState, key []byte) (rows []uint64, err error) {
+	have, ok := v.st.cover[k.Name]
+	ix := v.a.indexes.Load()
+	end := t.end()
+	if v.a.o.ReadOnly && v.st.extras != nil {
+		ix = v.st.ix // the copy that the cover is of
+		if end = max(have.end, t.firstRow); !ok || ix.store == nil {
+			end = t.firstRow
+		}
+		x, err := v.a.lacking(v.st, k, end)
+		if err != nil {
+			return nil, err
+		}
+		rows = x.find(key)
+	} else if !ok || ix.store == nil || have.end < end || have.build != ix.builds[k.Name] {
+		return nil, fmt.Errorf("%w: %q: it has not the rows that the table has", ErrIndex, k.Name)
+	}
+	if end > t.firstRow {
+		if rows, err = ix.store.Candidates(rows, k.Name, key, t.firstRow, end, 0); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrIndex, err)
+		}
+	}
+	if now := v.a.indexes.Load(); !v.a.o.ReadOnly && now.builds[k.Name] != have.build {
+		return nil, fmt.Errorf("%w: %q: it was built anew meanwhile", ErrIndex, k.Name)
+	}
+	return rows, nil
+}
