@@ -283,7 +283,11 @@ func (a *Archive) Path(s SegmentInfo) string { return a.path(s.File) }
 
 // Info returns what the archive is, by its manifest and logs.
 func (a *Archive) Info() Info {
-	return a.state.Load().info()
+	i := a.state.Load().info()
+	a.commits.Lock()
+	i.LogTail = a.tail
+	a.commits.Unlock()
+	return i
 }
 
 // Tables returns the tables in the order of creation.

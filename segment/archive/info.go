@@ -23,10 +23,11 @@ type Info struct {
 	ChainID       string      `json:"chain_id,omitempty"`
 	Segments      int         `json:"segments"`
 	Rows          uint64      `json:"rows"`
-	RawBytes      uint64      `json:"raw_bytes"`      // of the values
-	StoredBytes   int64       `json:"stored_bytes"`   // of the segment files
-	ManifestBytes int64       `json:"manifest_bytes"` // of MANIFEST.json
-	Tables        []TableInfo `json:"tables"`         // in the order of creation
+	RawBytes      uint64      `json:"raw_bytes"`          // of the values
+	StoredBytes   int64       `json:"stored_bytes"`       // of the segment files
+	ManifestBytes int64       `json:"manifest_bytes"`     // of MANIFEST.json
+	LogTail       *Tail       `json:"log_tail,omitempty"` // of the newest log, when the archive was opened
+	Tables        []TableInfo `json:"tables"`             // in the order of creation
 }
 
 // TableInfo is what a table is.

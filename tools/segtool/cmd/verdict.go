@@ -203,6 +203,10 @@ func (a *app) verdict(v verdict) {
 	if n := len(v.Failed); n > 0 {
 		a.printf("%s was not verified as a whole: %s could not be read\n", v.Path, plural(n, "file"))
 	}
+	if v.Tail != nil {
+		a.printf("%s ends with %s, from %s on, that are no whole record: cut off by a crash before they were durable, or damaged\n",
+			v.Tail.File, exact(v.Tail.Length), count(v.Tail.Offset))
+	}
 	if v.Expect != nil {
 		a.printf("%s: %s\n", v.Expect.Expected, answer(*v.Expect))
 	}

@@ -65,6 +65,7 @@ type verdict struct {
 	Rows    uint64               `json:"damaged_rows"`         // distinct ones that flaws touch, or that are in files that do not open
 	Closed  []closedFile         `json:"unreadable,omitempty"` // files that do not open: none of their rows can be read
 	Failed  []string             `json:"unverified,omitempty"` // what could not be read, and why: that is no damage
+	Tail    *archive.Tail        `json:"log_tail,omitempty"`   // bytes at the end of a log that are no whole record
 	Next    []string             `json:"next,omitempty"`       // commands
 	Expect  *archive.Expectation `json:"expect,omitempty"`
 }
@@ -135,7 +136,10 @@ func (a *app) examine(ctx context.Context, path string, dir bool, depth segment.
 	if err := a.judge(ctx, &v, dir); err != nil {
 		return v, errors.Join(err, done())
 	}
-	return v, done()
+	if dir {
+		err = a.readArchive(path, func(ar *archive.Archive) error { v.Tail = ar.Info().LogTail; return nil })
+	}
+	return v, errors.Join(err, done())
 }
 
 func (a *app) flaws(ctx context.Context, path string, dir bool, depth segment.Depth, p *progress) (iter.Seq2[segment.Flaw, error], func() error, error) {
