@@ -31,7 +31,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 		}
 		return nil
 	}))
-	writer, err := Open(mem, "/x/index", Options{}) // a reader needs no lock beside it
+	other, err := Open(mem, "/x/index", Options{ReadOnly: true}) // readers do not lock each other out
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := writer.Close(); err != nil {
+	if err := other.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,13 +1,13 @@
 package archive
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -178,9 +178,7 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 	a.logs, a.nextLog, a.logEnd, a.tail = ls.files, ls.next, ls.end, ls.tail
 	if !o.ReadOnly {
 		if err := a.takeOver(st, ls); err != nil {
-			for _, l := range ls.files {
-				_ = l.f.Close() // the error that led here is the one to report
-			}
+			ls.close()
 			return nil, err
 		}
 	}
@@ -190,25 +188,34 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 }
 
 // load reads manifest and logs. Under a read-only archive a writer may replace the one
-// and remove the others at any moment: then both are read again.
+// and remove the others at any moment: unless the manifest is the same afterwards, what
+// was read is of no one moment, and both are read again.
 func (a *Archive) load() (*state, *logs, error) {
-	for try := 0; ; try++ {
-		m, size, err := readManifest(a.fs, a.dir)
+	for range maxLoads {
+		b, err := manifestBytes(a.fs, a.dir)
 		if err != nil {
 			return nil, nil, err
 		}
-		st, ls, err := a.replay(newState(m, size, nil))
-		if err == nil || !a.o.ReadOnly || try == maxLoads {
+		m, err := parseManifest(a.fs, a.dir, b)
+		if err != nil {
+			return nil, nil, err
+		}
+		st, ls, err := a.replay(newState(m, int64(len(b)), nil))
+		if !a.o.ReadOnly {
 			return st, ls, err
 		}
-		again, _, rerr := readManifest(a.fs, a.dir)
+		again, rerr := manifestBytes(a.fs, a.dir)
+		if rerr == nil && bytes.Equal(again, b) {
+			return st, ls, err
+		}
+		if err == nil {
+			ls.close()
+		}
 		if rerr != nil {
 			return nil, nil, rerr
 		}
-		if reflect.DeepEqual(again, m) {
-			return nil, nil, err // nobody has changed anything
-		}
 	}
+	return nil, nil, fmt.Errorf("%w: %s: a writer changed it %d times while it was read", ErrStale, a.dir, maxLoads)
 }
 
 const maxLoads = 100 // a change between each two is no accident

@@ -48,24 +48,37 @@ func writeManifest(fs vfs.FS, dir string, m *manifest) (size int64, done bool, e
 	return int64(len(b)), true, d.rename(path)
 }
 
-// readManifest reads the manifest in dir.
+// readManifest reads the manifest in dir, and returns its size.
 func readManifest(fs vfs.FS, dir string) (*manifest, int64, error) {
-	path := fs.PathJoin(dir, ManifestName)
-	b, err := readSmall(fs, path)
+	b, err := manifestBytes(fs, dir)
 	if err != nil {
-		if missing(err) {
-			return nil, 0, notArchive(path, iofs.ErrNotExist)
-		}
 		return nil, 0, err
 	}
+	m, err := parseManifest(fs, dir, b)
+	return m, int64(len(b)), err
+}
+
+// manifestBytes returns the bytes of the manifest in dir. ErrNotArchive.
+func manifestBytes(fs vfs.FS, dir string) ([]byte, error) {
+	path := fs.PathJoin(dir, ManifestName)
+	b, err := readSmall(fs, path)
+	if missing(err) {
+		return nil, notArchive(path, iofs.ErrNotExist)
+	}
+	return b, err
+}
+
+// parseManifest parses the manifest in dir. ErrVersion, *ManifestError.
+func parseManifest(fs vfs.FS, dir string, b []byte) (*manifest, error) {
+	path := fs.PathJoin(dir, ManifestName)
 	m, err := decodeManifest(b)
 	if errors.Is(err, ErrVersion) {
-		return nil, 0, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err != nil {
-		return nil, 0, &ManifestError{File: path, Err: err}
+		return nil, &ManifestError{File: path, Err: err}
 	}
-	return m, int64(len(b)), nil
+	return m, nil
 }
 
 // readSmall reads a whole file that cannot be larger than a manifest.

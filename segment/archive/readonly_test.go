@@ -109,6 +109,61 @@ func TestReadBesideAWriter(t *testing.T) {
 	wantRows(t, r, tables)
 }
 
+// A reader that opens while a writer seals finds every row: those of the logs that
+// are gone when it looks are in segments by then.
+func TestOpenBesideASeal(t *testing.T) {
+	fs := vfs.NewMem()
+	w := openPairs(t, fs, archive.Options{SealBytes: -1})
+	defer mustClose(t, w)
+	commit := func(from, to uint64) {
+		for n := from; n < to; n++ {
+			if _, err := pair(w, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var between func()
+	hooked := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if do := between; do != nil && op.Kind == errorfs.OpList {
+			between = nil
+			do()
+		}
+		return nil
+	}))
+	seal := func() {
+		if err := w.Seal(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	rows := uint64(0)
+	for _, c := range []struct {
+		name string
+		do   func()
+	}{
+		{"sealed", seal},
+		{"sealed, and one more", func() { seal(); commit(rows, rows+1) }},
+		{"rewound and sealed", func() {
+			if err := w.Rewind(context.Background(), map[string]uint64{"blocks": rows - 1, "notes": rows - 1}); err != nil {
+				t.Error(err)
+			}
+			seal()
+		}},
+	} {
+		commit(rows, rows+3)
+		rows += 3
+		between = c.do
+		r := mustOpen(t, hooked, "/chain", archive.Options{ReadOnly: true})
+		want := w.Tables()
+		for i, got := range r.Tables() {
+			if got.FirstRow+got.Rows != want[i].FirstRow+want[i].Rows {
+				t.Errorf("%s: %s has %d rows, the writer's %d", c.name, got.Table, got.Rows, want[i].Rows)
+			}
+		}
+		mustClose(t, r)
+		rows = want[0].Rows
+	}
+}
+
 // What replaced the archive altogether is not what the reader knew.
 func TestStale(t *testing.T) {
 	fs := vfs.NewMem()

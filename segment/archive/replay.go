@@ -45,6 +45,13 @@ type logs struct {
 	old   []string // files that the manifest does without
 }
 
+// close closes the files. There is an error to report, or nothing was done with them.
+func (ls *logs) close() {
+	for _, l := range ls.files {
+		_ = l.f.Close()
+	}
+}
+
 // foundLog is a log before its records are read.
 type foundLog struct {
 	number uint64

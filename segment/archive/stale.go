@@ -238,9 +238,7 @@ func (a *Archive) Refresh() error {
 		t := &st.tables[i]
 		k, ok := fresh.number[t.name]
 		if !ok || !fresh.tables[k].schema.Equal(t.schema) {
-			for _, l := range ls.files {
-				_ = l.f.Close() // the error is the one to report
-			}
+			ls.close()
 			return fmt.Errorf("%w: table %q is gone", ErrStale, t.name)
 		}
 	}
