@@ -124,7 +124,8 @@ const logChunk = 32 << 10
 func logPolicy(dictionaries map[string]*dict.Dict) (codec.Policy, error) {
 	text := fmt.Sprintf("chunk %d\n", logChunk)
 	for _, name := range slices.Sorted(maps.Keys(dictionaries)) {
-		text += fmt.Sprintf("column:%s group=column codec=zstd:1+dict else=s2 dict=%d\n", name, len(dictionaries[name].Bytes()))
+		most := max(len(dictionaries[name].Bytes()), codec.MinDictBytes) // a trained one can be shorter than what a policy may ask for
+		text += fmt.Sprintf("column:%s group=column codec=zstd:1+dict else=s2 dict=%d\n", name, most)
 	}
 	return codec.ParsePolicy(text + "* group=column codec=s2\n")
 }

@@ -92,7 +92,7 @@ type sealedTable struct {
 }
 
 func (a *Archive) seal(ctx context.Context) (err error) {
-	st, err := a.cutLog()
+	st, logs, err := a.cutLog()
 	if err != nil {
 		return err
 	}
@@ -120,24 +120,25 @@ func (a *Archive) seal(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if len(sealed) == 0 {
+	if logs == 0 {
 		return nil
 	}
-	return a.publishSealed(sealed)
+	return a.publishSealed(sealed) // also without rows: the logs go
 }
 
-// cutLog ends the log, so that what is in it can go once it is sealed; the state is
-// pinned.
-func (a *Archive) cutLog() (*state, error) {
+// cutLog ends the log, so that what is in it can go once it is sealed, and returns how
+// many logs there are; the state is pinned.
+func (a *Archive) cutLog() (st *state, logs int, err error) {
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	if err := a.writable(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := a.rotate(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return a.pin()
+	st, err = a.pin()
+	return st, len(a.logs), err
 }
 
 // sealTable writes the segments for the frames of a table.

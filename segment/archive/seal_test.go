@@ -1,0 +1,102 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/segment"
+	"github.com/segstore/segstore/segment/archive"
+)
+
+// notesArchive returns an empty archive of one table of one column, on a memory disk.
+func notesArchive(t *testing.T, text string) (vfs.FS, *archive.Archive) {
+	t.Helper()
+	fs := vfs.NewMem()
+	mustBuild(t, fs, "/chain", archive.CreateOptions{}, []testTable{
+		{spec: archive.TableSpec{Name: "notes", Schema: notesSchema(), Policy: policy(t, text)}},
+	})
+	return fs, mustOpen(t, fs, "/chain", archive.Options{})
+}
+
+func mustCommit(t *testing.T, a *archive.Archive, rows ...string) {
+	t.Helper()
+	b := a.Batch()
+	for _, r := range rows {
+		if err := b.Append("notes", segment.Row{[]byte(r)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Commit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func logs(t *testing.T, fs vfs.FS) (found []string) {
+	t.Helper()
+	for _, name := range tree(t, fs, "/chain") {
+		if strings.HasPrefix(path.Base(name), "log-") {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// Rows that were rewound leave nothing to seal, yet their log goes.
+func TestSealWithoutRows(t *testing.T) {
+	fs, a := notesArchive(t, "chunk 1024\n* group=column codec=raw\n")
+	defer mustClose(t, a)
+	mustCommit(t, a, "one", "two")
+	before := logs(t, fs)
+	if len(before) != 1 {
+		t.Fatalf("logs %q, want one", before)
+	}
+	if err := a.Rewind(context.Background(), archive.Position{"notes": 0}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range logs(t, fs) {
+		if name == before[0] {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	mustCommit(t, a, "three")
+	tab, err := a.Table("notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row, err := tab.Row(nil, 0); err != nil || string(row[0]) != "three" {
+		t.Errorf("row 0: %q, %v", row, err)
+	}
+}
+
+// A log takes over a segment's dictionary also where it is shorter than the least that
+// a policy may ask for.
+func TestLogWithAShortDictionary(t *testing.T) {
+	fs, a := notesArchive(t, "chunk 1024\n* group=column codec=zstd:1+dict else=zstd:3 dict=4096\n")
+	defer mustClose(t, a)
+	rows := make([]string, 40)
+	for i := range rows {
+		rows[i] = strings.Repeat(fmt.Sprintf("row %d of notes", i), 200)
+	}
+	mustCommit(t, a, rows...)
+	if err := a.Seal(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	b := readFile(t, fs, fs.PathJoin("/chain", segments(t, a)[0].File))
+	r, err := segment.NewReader(bytes.NewReader(b), int64(len(b)), segment.ReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := r.Dictionary(0); d == nil || len(d.Bytes()) >= codec.MinDictBytes {
+		t.Fatalf("the dictionary is %v, want a short one", d)
+	}
+	mustCommit(t, a, rows...)
+}
