@@ -199,8 +199,9 @@ func newBenchSegment(tb testing.TB, f *os.File, b []byte) *benchSegment {
 	return &benchSegment{f: f, bytes: b, r: r, inMemory: open(tb, b, segment.ReaderOptions{})}
 }
 
-// BenchmarkScan compares with decoding the same blocks, which lie in memory: once
-// from the file and once, like with like, from memory.
+// BenchmarkScan compares with decoding the same blocks, which lie in memory, on one
+// goroutine: from the file, with two workers ("ratio-2"), and, like with like, from
+// memory.
 func BenchmarkScan(b *testing.B) {
 	for _, set := range benchSets {
 		for _, name := range codec.Profiles() {
@@ -215,11 +216,11 @@ func BenchmarkScan(b *testing.B) {
 					raw += s.r.Info().RawBytes
 					total += s.r.Info().Rows
 				}
-				var ours, memory, theirs time.Duration
+				var ours, two, memory, theirs time.Duration
 				rows := uint64(0)
-				scan := func(r *segment.Reader) time.Duration {
+				scan := func(r *segment.Reader, workers int) time.Duration {
 					start := time.Now()
-					for _, err := range r.Rows(r.FirstRow()) {
+					for _, err := range r.Scan(context.Background(), r.FirstRow(), r.EndRow(), segment.ScanOptions{Workers: workers}) {
 						if err != nil {
 							b.Fatal(err)
 						}
@@ -235,14 +236,16 @@ func BenchmarkScan(b *testing.B) {
 							s.bare.decode(b, &s.bare.blocks[i])
 						}
 						theirs += time.Since(start)
-						ours += scan(s.r)
-						memory += scan(s.inMemory)
+						ours += scan(s.r, 1)
+						two += scan(s.r, 2)
+						memory += scan(s.inMemory, 1)
 					}
 				}
-				if rows != 2*total*uint64(b.N) {
+				if rows != 3*total*uint64(b.N) {
 					b.Fatal(rows)
 				}
 				b.ReportMetric(float64(theirs)/float64(ours), "ratio")
+				b.ReportMetric(float64(theirs)/float64(two), "ratio-2")
 				b.ReportMetric(float64(theirs)/float64(memory), "ratio-in-memory")
 				b.ReportMetric(float64(ours.Nanoseconds())/float64(b.N)/float64(total), "ns/row")
 			})

@@ -15,6 +15,7 @@
 //	r, err := segment.NewReader(file, size, segment.ReaderOptions{Name: "blocks.seg"})
 //	row, err = r.Row(row, 17)
 //	for row, err := range r.Rows(17, "header", "number") { … }
+//	for row, err := range r.Scan(ctx, 17, 40, segment.ScanOptions{Reverse: true, Workers: 2}) { … }
 //
 // # Promises
 //
@@ -37,7 +38,8 @@
 //
 // A [Reader], its columns and a [Cache] may be used by many goroutines; a [Writer]
 // and a [Damaged] by one. A Writer and Recompress encode on several goroutines,
-// which end with Finish or Abort, and with the call. Nothing else starts any.
+// which end with Finish or Abort, and with the call; a Scan decodes on several where
+// it is asked to, which end with its loop. Nothing else starts any.
 //
 // [Writer.Append] copies the row. A row that an iterator yields is valid until the
 // next step and must not be changed; [Reader.Row] and [ColumnReader.Value] append

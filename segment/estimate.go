@@ -102,7 +102,7 @@ func rewriteRuns(ctx context.Context, a *assembler, src *Reader, p codec.Policy,
 	rep.sourceDecode = make([]time.Duration, len(src.column))
 	row := make(Row, len(src.column))
 	for _, r := range runs {
-		s, err := src.scan(src.dir.chunks.first[r.from], nil)
+		s, err := src.scan(src.dir.chunks.first[r.from])
 		if err != nil {
 			return err
 		}

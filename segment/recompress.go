@@ -331,7 +331,7 @@ func rewrite(ctx context.Context, a *assembler, src *Reader, p codec.Policy, o R
 		return err
 	}
 	defer w.Abort()
-	s, err := src.scan(src.footer.firstRow, nil)
+	s, err := src.scan(src.footer.firstRow)
 	if err != nil {
 		return err
 	}

@@ -149,11 +149,9 @@ func (a *Archive) entries(ctx context.Context, st *state, k *keyIndex, progress 
 		t := &Table{a: a, name: k.Table, st: st}
 		n := t.FirstRow()
 		var key []byte
-		for row, err := range t.Rows(n, k.Key.Column) {
-			if err == nil && n%1024 == 0 {
-				if err = ctx.Err(); progress != nil {
-					progress(n-t.FirstRow(), t.EndRow()-t.FirstRow())
-				}
+		for row, err := range t.Scan(ctx, n, t.EndRow(), segment.ScanOptions{Columns: []string{k.Key.Column}, Workers: a.o.Workers}) {
+			if err == nil && progress != nil && n%1024 == 0 {
+				progress(n-t.FirstRow(), t.EndRow()-t.FirstRow())
 			}
 			if err != nil {
 				yield(index.Entry{}, err)

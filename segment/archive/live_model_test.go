@@ -106,6 +106,17 @@ func (m *liveModel) check(what string, from tabler, rows map[string][]segment.Ro
 		if n != uint64(len(want)) {
 			m.t.Fatalf("%s: %s: %d rows, want %d", what, name, n, len(want))
 		}
+		lo := rapid.Uint64Range(first[name], n).Draw(m.t, "from")
+		hi := rapid.Uint64Range(lo, n).Draw(m.t, "to")
+		back := hi
+		for row, err := range tab.Scan(context.Background(), lo, hi, segment.ScanOptions{Reverse: true, Workers: int(n % 3)}) {
+			if back--; err != nil || !equal(row, want[back]) {
+				m.t.Fatalf("%s: %s, row %d backwards: %v", what, name, back, err)
+			}
+		}
+		if back != lo {
+			m.t.Fatalf("%s: %s: %d rows of %d to %d, backwards", what, name, hi-back, lo, hi)
+		}
 		if n > first[name] {
 			at := rapid.Uint64Range(first[name], n-1).Draw(m.t, "row")
 			row, err := tab.Row(nil, at)

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"context"
 	"fmt"
 	"iter"
 
@@ -83,83 +84,27 @@ func (t *Table) Row(dst segment.Row, n uint64) (segment.Row, error) {
 	return dst, nil
 }
 
-// Rows yields the rows from number from to the last one of now, the named columns
-// only and in the order named; all where none is named. A row is valid until the
-// next step and must not be changed. On failure it yields (nil, err) once; after
-// damage the caller may go on behind the rows that the error names. Rows that are
-// rewound meanwhile are missing or other ones: a View has what it had.
+// Scan yields the rows from number from to to-1, or backwards from to-1 to from, as
+// segment.Reader.Scan does, across segments and logs. A row is valid until the next
+// step and must not be changed. On failure it yields (nil, err) once; after damage the
+// caller may go on behind the rows that the error names. Rows that are rewound
+// meanwhile are missing or other ones: a View has what it had. Workers decode segments;
+// rows in logs are few, and the caller's goroutine decodes them.
+func (t *Table) Scan(ctx context.Context, from, to uint64, o segment.ScanOptions) iter.Seq2[segment.Row, error] {
+	return func(yield func(segment.Row, error) bool) {
+		s := tableScan{t: t, ctx: ctx, o: o, yield: yield}
+		if err := s.run(from, to); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// Rows is Scan from row number from to the last one of now, of the named columns, or of
+// all where none is named.
 func (t *Table) Rows(from uint64, columns ...string) iter.Seq2[segment.Row, error] {
 	return func(yield func(segment.Row, error) bool) {
-		e := t.entry()
-		end := e.end()
-		if from < e.firstRow || from > end {
-			yield(nil, e.outside(from))
-			return
-		}
-		numbers := columnNumbers(len(e.schema.Columns))
-		if len(columns) > 0 {
-			numbers = numbers[:0]
-		}
-		for _, c := range columns {
-			k := e.schema.Index(c)
-			if k < 0 {
-				yield(nil, noColumn(e.tableEntry, c))
-				return
-			}
-			numbers = append(numbers, k)
-		}
-		for next := from; next < end; {
-			s, err := t.a.locate(t.st, t.name, next)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			var more bool
-			if s.h != nil {
-				more = t.yieldSegment(s, next, columns, yield)
-				next = s.h.info.EndRow()
-			} else {
-				more = t.yieldFrame(s, next, min(end, s.f.end()), numbers, yield)
-				next = s.f.end()
-			}
-			if !more {
-				return
-			}
-		}
+		t.Scan(context.Background(), from, t.EndRow(), segment.ScanOptions{Columns: columns})(yield)
 	}
-}
-
-// yieldSegment yields rows of one segment and leaves it. false: no more.
-func (t *Table) yieldSegment(s spot, from uint64, columns []string, yield func(segment.Row, error) bool) bool {
-	defer t.a.leave(s)
-	for row, err := range s.h.r.Rows(from, columns...) {
-		if !yield(row, err) || err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// yieldFrame yields rows of one frame and leaves its log. false: no more.
-func (t *Table) yieldFrame(s spot, from, to uint64, columns []int, yield func(segment.Row, error) bool) bool {
-	defer t.a.leave(s)
-	pool := t.a.scratches(t.name)
-	fs := pool.take(len(t.entry().schema.Columns))
-	defer pool.give(fs)
-	if err := s.f.read(t.name, fs, columns); err != nil {
-		yield(nil, err)
-		return false
-	}
-	row := make(segment.Row, len(columns))
-	for n := from; n < to; n++ {
-		for i, c := range columns {
-			row[i] = fs.rows.Value(c, int(n-s.f.first))
-		}
-		if !yield(row, nil) {
-			return false
-		}
-	}
-	return true
 }
 
 // RawBytes returns the bytes of all values.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/segstore/segstore/segment"
 	"github.com/spf13/cobra"
 )
 
@@ -12,10 +13,11 @@ func (a *app) catVerb() *cobra.Command {
 		table    string
 		from, to uint64
 		columns  []string
+		reverse  bool
 	}
 	var c *cobra.Command
 	c = verb{
-		use: "cat PATH [--table T] [--from ROW] [--to ROW] [--columns C,…]", short: "Print rows as JSON lines",
+		use: "cat PATH [--table T] [--from ROW] [--to ROW] [--columns C,…] [--reverse]", short: "Print rows as JSON lines",
 		long: `Cat prints rows as JSON, one a line: numbers as numbers, text as strings, bytes as
 strings of hex. Only the columns asked for are read.`,
 		example: "  segtool cat chain --table blocks --columns number,transaction_count | jq .values.number",
@@ -41,40 +43,39 @@ strings of hex. Only the columns asked for are read.`,
 				o.from = r.FirstRow()
 			}
 			if !to {
-				o.to = r.EndRow() - 1
+				o.to = r.EndRow() - 1 // none where the table has no rows: a.cat knows
 			}
-			return a.cat(ctx, r, table, o.from, o.to, o.columns)
+			return a.cat(ctx, r, table, o.from, min(o.to, r.EndRow()-1), segment.ScanOptions{Columns: o.columns, Reverse: o.reverse})
 		},
 	}.command()
 	textFlag(c, &o.table, "table", "table of an archive that has several", nil)
 	c.Flags().Uint64Var(&o.from, "from", 0, "first row (default the table's first)")
 	c.Flags().Uint64Var(&o.to, "to", 0, "last row (default the table's last)")
 	listFlag(c, &o.columns, "columns", true, "columns, in this order (default all)")
+	c.Flags().BoolVar(&o.reverse, "reverse", false, "the last row first")
 	return c
 }
 
-func (a *app) cat(ctx context.Context, r rows, table string, from, to uint64, columns []string) error {
+// cat prints rows, of which to is the last.
+func (a *app) cat(ctx context.Context, r rows, table string, from, to uint64, o segment.ScanOptions) error {
 	if r.FirstRow() == r.EndRow() {
 		return nil // a table without rows
 	}
-	shown := pickColumns(r.Schema(), columns)
+	shown := pickColumns(r.Schema(), o.Columns)
 	e := json.NewEncoder(a.stdout)
 	e.SetEscapeHTML(false)
-	n := from
-	for row, err := range r.Rows(from, columns...) {
+	n, step := from, uint64(1)
+	if o.Reverse {
+		n, step = to, ^uint64(0)
+	}
+	for row, err := range r.Scan(ctx, from, to+1, o) {
+		if err == nil {
+			err = e.Encode(rowJSON{table, n, rowValues{shown, row}})
+		}
 		if err != nil {
 			return err
 		}
-		if n > to {
-			break
-		}
-		if err := e.Encode(rowJSON{table, n, rowValues{shown, row}}); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n++
+		n += step
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"strings"
 
 	"github.com/segstore/segstore/segment"
@@ -73,7 +74,7 @@ func (a *app) export(ctx context.Context, ex chain.Exporter, dir, out string, na
 		return rep, err
 	}
 	defer func() { err = errors.Join(err, ar.Close()) }()
-	v := view{ar}
+	v := view{ctx, ar}
 	sources, err := chain.Sources(v)
 	if err != nil {
 		return rep, err
@@ -109,7 +110,10 @@ func (a *app) exported(rep chain.ExportReport) {
 }
 
 // view is an archive as exporters read it.
-type view struct{ ar *archive.Archive }
+type view struct {
+	ctx context.Context // of the export
+	ar  *archive.Archive
+}
 
 var _ chain.View = view{}
 
@@ -142,7 +146,7 @@ func (v view) Scan(table string, from uint64, columns ...string) iter.Seq2[segme
 	if err != nil {
 		return func(yield func(segment.Row, error) bool) { yield(nil, err) }
 	}
-	return t.Rows(from, columns...)
+	return t.Scan(v.ctx, from, t.EndRow(), segment.ScanOptions{Columns: columns, Workers: runtime.GOMAXPROCS(0)})
 }
 
 // stdoutOutput is stdout as the one file of an export.

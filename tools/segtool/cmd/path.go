@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"path/filepath"
@@ -43,7 +44,7 @@ type rows interface {
 	FirstRow() uint64
 	EndRow() uint64
 	Row(dst segment.Row, n uint64) (segment.Row, error)
-	Rows(from uint64, columns ...string) iter.Seq2[segment.Row, error]
+	Scan(ctx context.Context, from, to uint64, o segment.ScanOptions) iter.Seq2[segment.Row, error]
 }
 
 var (
