@@ -260,13 +260,27 @@ func (a *Archive) rotate() error {
 	return ioError("closing", a.path(logName(a.nextLog-1)), w.Close())
 }
 
+// endLog says in the log that all before is durable, so that damage to the last commit
+// is never taken for what a crash left. Without it the log is whole all the same.
+func (a *Archive) endLog() {
+	_, err := a.writer.Append(recordEnd)
+	if err == nil {
+		err = a.writer.Sync()
+	}
+	if err != nil {
+		a.log.Warn("the end of a log is not marked", "dir", a.dir, "file", a.current.path, "error", err)
+	}
+}
+
 // closeLogs makes what was committed durable and closes the logs.
 func (a *Archive) closeLogs() (err error) {
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	if a.writer != nil {
 		if a.failed.get() == nil {
-			err = a.syncLog()
+			if err = a.syncLog(); err == nil {
+				a.endLog()
+			}
 		}
 		err = errors.Join(err, ioError("closing", a.current.path, a.writer.Close()))
 		a.writer, a.current = nil, nil

@@ -39,7 +39,9 @@
 // A commit that returned is there after any crash; one that did not is there as a
 // whole or not at all; CommitNoSync leaves it to a later Sync. What a crash left at the
 // end of a log, and nobody was told of, stays there and is not read. Anything else in a
-// log that does not check is a *LogError when the archive is opened: never cut off.
+// log that does not check is a *LogError when the archive is opened: never cut off. Close
+// marks the end of the log, so that after it damage to the last commit is found as well;
+// in a log that a crash ended, that commit can't be told from one that was being written.
 // After an error of writing or syncing nobody knows what is durable: the archive takes
 // no more changes until it is opened anew, and goes on being read.
 //

@@ -12,6 +12,7 @@ import (
 const (
 	recordCommit = 1 // rows of one or more tables
 	recordRewind = 2 // tables that end earlier
+	recordEnd    = 3 // nothing: the writer was closed, and all before it is durable
 )
 
 // frame is a chunk of rows in a log, or what a rewind has left of one.

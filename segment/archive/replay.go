@@ -252,6 +252,10 @@ func (r *replayer) record(l *logFile, rec journal.Record) (err error) {
 		err = r.commit(l, rec)
 	case recordRewind:
 		err = r.rewind(rec)
+	case recordEnd:
+		if len(rec.Bytes) > 0 {
+			err = fmt.Errorf("%d bytes in a record of none", len(rec.Bytes))
+		}
 	default:
 		return fmt.Errorf("%w: record of kind %d", ErrVersion, rec.Kind)
 	}

@@ -1,0 +1,85 @@
+package archive_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/segstore/segstore/segment"
+	"github.com/segstore/segstore/segment/archive"
+)
+
+// Every byte of a log flipped, and every cut: the archive opens with what was committed
+// but for the last record, or says where the log is damaged; no row is a wrong one. The
+// last record of a log that was closed has no rows: there no commit is lost unnoticed.
+func TestDamagedLog(t *testing.T) {
+	fs := vfs.NewMem()
+	a := openPairs(t, fs, archive.Options{SealBytes: -1, Workers: 1})
+	var ends []int
+	for n := range uint64(4) {
+		if _, err := pair(a, n); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, len(readFile(t, fs, "/chain/log-000001")))
+	}
+	unclosed := readFile(t, fs, "/chain/log-000001")
+	mustClose(t, a)
+	whole := readFile(t, fs, "/chain/log-000001")
+	if !bytes.HasPrefix(whole, unclosed) || len(whole) == len(unclosed) {
+		t.Fatalf("%d bytes before it was closed, %d after", len(unclosed), len(whole))
+	}
+	open := func(b []byte) (contents, error) {
+		writeFile(t, fs, "/chain/log-000001", b)
+		a, err := archive.Open(fs, "/chain", archive.Options{ReadOnly: true})
+		if err != nil {
+			return contents{}, err
+		}
+		defer mustClose(t, a)
+		c, err := read(a)
+		if err != nil {
+			return c, err
+		}
+		for name, row := range map[string]func(uint64) segment.Row{"blocks": killedBlock, "notes": killedNote} {
+			for n, r := range c.rows[name] {
+				if !equal(r, row(uint64(n))) {
+					t.Fatalf("%s, row %d is %q", name, n, r)
+				}
+			}
+		}
+		return c, nil
+	}
+	for _, log := range []struct {
+		bytes []byte
+		last  int // where the last record begins
+		rows  int // before it
+	}{{unclosed, ends[2], 3}, {whole, ends[3], 4}} {
+		for i := range log.bytes {
+			b := bytes.Clone(log.bytes)
+			b[i] ^= 1 << (i % 8)
+			c, err := open(b)
+			var le *archive.LogError
+			switch {
+			case i >= log.last:
+				if err != nil || len(c.rows["blocks"]) != log.rows || len(c.rows["notes"]) != log.rows {
+					t.Fatalf("byte %d of the last record: %d blocks, %v", i, len(c.rows["blocks"]), err)
+				}
+			case !errors.As(err, &le) && !errors.Is(err, archive.ErrVersion), errors.As(err, &le) && le.File != "log-000001":
+				t.Fatalf("byte %d: %v", i, err)
+			}
+		}
+	}
+	for n := range whole {
+		c, err := open(whole[:n])
+		want := 0
+		for want < len(ends) && ends[want] <= n {
+			want++
+		}
+		if err != nil || len(c.rows["blocks"]) != want || len(c.rows["notes"]) != want {
+			t.Fatalf("cut at %d: %d blocks, want %d: %v", n, len(c.rows["blocks"]), want, err)
+		}
+	}
+	if c, err := open(make([]byte, 400)); err != nil || len(c.rows["blocks"]) != 0 { // its size was durable, and nothing else
+		t.Fatalf("zeros: %v, %v", c, err)
+	}
+}
