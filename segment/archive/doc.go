@@ -81,25 +81,11 @@
 // its last user in the process has left. Reading rows of a file that is open takes no
 // lock of the archive.
 //
-// # MANIFEST.json
+// # Format
 //
-// JSON, version 1. Members of the whole: format ("segstore archive"), version,
-// chain_id (left out if empty), log (which logs follow, and from which record on they
-// say what the manifest does not know; left out where there never was one), dropped
-// (files of rewound rows that are to be removed; left out if empty), tables in the order
-// of creation, checksum. Of a table: table, schema, first_row, policy (for rows to come),
-// indexes, rewinds (how often it was rewound) and log_end (the row that comes behind those
-// in logs; all left out if there are none), segments in the order of rows. Of
-// a segment: first_row, rows, file, raw_bytes, stored_bytes, checksum (xxh64 of
-// the file), content_root, id, replaced. The last two lines are the checksum and a
-// brace; the checksum is the xxh64 of all before them, what
-// `head -n -2 MANIFEST.json | xxhsum -H1` prints.
-//
-// A reader checks that first. It refuses another version or a member that it does
-// not know as ErrVersion, and everything else that does not fit as ErrManifest:
-// a member that is missing, there twice, null, or written in another case; names
-// that are not those of the rows and checksums they stand for; gaps and overlaps;
-// more than 64 MiB.
+// FORMAT.md, beside this file, says what manifest and logs hold, byte for byte. A manifest
+// of another version, or with a member that is not known, is ErrVersion; damage to it is
+// ErrManifest.
 //
 // All file work goes through the vfs package of Pebble, which has file systems in
 // memory, and such that fail, for tests; but for permissions, links, and the locks on
