@@ -51,17 +51,24 @@ type Options struct {
 	// background. Default 1 GiB, negative: never.
 	SealBytes int64
 
+	// KeepCommits is how many of the last commits a seal in the background leaves in the
+	// logs: a reorganisation of a chain's end is a record there then, and no segment is
+	// written anew. It waits for as many, or for SealBytes more. Default 128, negative:
+	// none.
+	KeepCommits int
+
 	// SegmentBytes is how many bytes of values a sealed segment gets before the next
 	// one begins. Default 512 MiB.
 	SegmentBytes int64
 }
 
 const (
-	defaultCacheBytes = 64 << 20
-	defaultOpenFiles  = 128
-	defaultSealBytes  = 1 << 30
-	maxOpenFiles      = 1 << 20
-	maxWorkers        = 1024
+	defaultCacheBytes  = 64 << 20
+	defaultOpenFiles   = 128
+	defaultSealBytes   = 1 << 30
+	defaultKeepCommits = 128
+	maxOpenFiles       = 1 << 20
+	maxWorkers         = 1024
 )
 
 func (o Options) withDefaults() Options {
@@ -70,6 +77,7 @@ func (o Options) withDefaults() Options {
 	o.OpenFiles = cmp.Or(o.OpenFiles, defaultOpenFiles)
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.SealBytes = cmp.Or(o.SealBytes, defaultSealBytes)
+	o.KeepCommits = cmp.Or(o.KeepCommits, defaultKeepCommits)
 	o.SegmentBytes = cmp.Or(o.SegmentBytes, defaultSegmentBytes)
 	return o
 }
@@ -130,6 +138,7 @@ type Archive struct {
 	turns   chan struct{}  // taken by a job that replaces segments
 	sealing chan struct{}  // taken by a job that makes segments of logs
 
+	cut       sealCut      // guarded by commits
 	sealAfter atomic.Int64 // Unix time in ns before which none is begun by itself
 	sealFails atomic.Int64
 	sealError atomic.Pointer[string] // of the last one by itself, if it failed

@@ -251,7 +251,7 @@ func (a *Archive) rotate() error {
 	if a.writer == nil {
 		return nil
 	}
-	if err := a.syncLog(); err != nil {
+	if err := a.endLog(); err != nil {
 		return err
 	}
 	a.logEnd = a.writer.Size()
@@ -260,16 +260,19 @@ func (a *Archive) rotate() error {
 	return ioError("closing", a.path(logName(a.nextLog-1)), w.Close())
 }
 
-// endLog says in the log that all before is durable, so that damage to the last commit
-// is never taken for what a crash left. Without it the log is whole all the same.
-func (a *Archive) endLog() {
-	_, err := a.writer.Append(recordEnd)
-	if err == nil {
-		err = a.writer.Sync()
+// endLog makes what was committed durable, and says so behind it in the log: damage to
+// the last commit is never taken for what a crash left then. a.commits is held.
+func (a *Archive) endLog() error {
+	if err := a.syncLog(); err != nil {
+		return err
 	}
-	if err != nil {
-		a.log.Warn("the end of a log is not marked", "dir", a.dir, "file", a.current.path, "error", err)
+	if _, err := a.writer.Append(recordEnd); err != nil {
+		return a.logFailed(err)
 	}
+	next := *a.state.Load()
+	next.sequence = a.writer.Sequence()
+	a.state.Store(&next)
+	return a.syncLog()
 }
 
 // closeLogs makes what was committed durable and closes the logs.
@@ -278,9 +281,7 @@ func (a *Archive) closeLogs() (err error) {
 	defer a.commits.Unlock()
 	if a.writer != nil {
 		if a.failed.get() == nil {
-			if err = a.syncLog(); err == nil {
-				a.endLog()
-			}
+			err = a.endLog()
 		}
 		err = errors.Join(err, ioError("closing", a.current.path, a.writer.Close()))
 		a.writer, a.current = nil, nil

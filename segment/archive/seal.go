@@ -1,11 +1,12 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"time"
+	"slices"
 
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
@@ -31,55 +32,11 @@ func (a *Archive) Seal(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	for {
-		if err := a.seal(ctx); !errors.Is(err, errRewound) {
+		if err := a.seal(ctx, 0); !errors.Is(err, errRewound) {
 			a.leaveIndex()
 			return err
 		}
 	}
-}
-
-// sealIfFull starts a seal where logs hold enough. a.commits is held.
-func (a *Archive) sealIfFull(st *state) {
-	if a.o.SealBytes < 0 || st.logRaw < uint64(a.o.SealBytes) || time.Now().UnixNano() < a.sealAfter.Load() {
-		return
-	}
-	select {
-	case a.sealing <- struct{}{}:
-	default:
-		return // one is at it
-	}
-	go func() { // begin takes a lock that comes before the one that is held here
-		defer func() { <-a.sealing }()
-		ctx, end, err := a.begin(a.ctx, true)
-		if err != nil {
-			return
-		}
-		defer end()
-		err = a.seal(ctx)
-		a.sealed(ctx, err)
-		a.leaveIndex()
-	}()
-}
-
-// What fails is not tried again with every commit: each time costs a log and an attempt.
-const (
-	sealPause    = 10 * time.Second
-	maxSealPause = 10 * time.Minute
-)
-
-// sealed notes how a seal in the background ended.
-func (a *Archive) sealed(ctx context.Context, err error) {
-	if err == nil || ctx.Err() != nil || errors.Is(err, errRewound) {
-		a.sealFails.Store(0)
-		a.sealError.Store(nil)
-		return
-	}
-	n := a.sealFails.Add(1)
-	pause := min(sealPause<<min(n-1, 10), maxSealPause)
-	a.sealAfter.Store(time.Now().Add(pause).UnixNano())
-	text := err.Error()
-	a.sealError.Store(&text)
-	a.log.Error("sealing failed: rows stay in the log", "dir", a.dir, "error", err, "next_try_in", pause)
 }
 
 // sealedTable is the segments that take over the first frames of a table.
@@ -91,8 +48,10 @@ type sealedTable struct {
 	named    int // of the segments, from the first on
 }
 
-func (a *Archive) seal(ctx context.Context) (err error) {
-	st, logs, err := a.cutLog()
+// seal makes segments of the rows in logs with numbers below end; 0 for those of all
+// logs, of which the last one ends then. a.sealing is taken.
+func (a *Archive) seal(ctx context.Context, end uint64) (err error) {
+	st, end, some, err := a.pinLogs(end)
 	if err != nil {
 		return err
 	}
@@ -112,33 +71,46 @@ func (a *Archive) seal(ctx context.Context) (err error) {
 	}()
 	for i := range st.tables {
 		t := &st.tables[i]
-		if len(t.frames) == 0 {
+		frames := t.framesBelow(end)
+		if len(frames) == 0 {
 			continue
 		}
-		sealed = append(sealed, sealedTable{name: t.name, frames: t.frames})
+		sealed = append(sealed, sealedTable{name: t.name, frames: frames})
 		if err := a.sealTable(ctx, st, t, &sealed[len(sealed)-1]); err != nil {
 			return err
 		}
 	}
-	if logs == 0 {
-		return nil
+	if some { // also without rows: the logs go
+		err = a.publishSealed(sealed)
 	}
-	return a.publishSealed(sealed) // also without rows: the logs go
+	if err == nil {
+		a.cutSealed(end)
+	}
+	return err
 }
 
-// cutLog ends the log, so that what is in it can go once it is sealed, and returns how
-// many logs there are; the state is pinned.
-func (a *Archive) cutLog() (st *state, logs int, err error) {
+// pinLogs pins the state in which rows are that lie in logs with numbers below end; with
+// 0 the log ends, and end is returned of all. some says whether there are such logs.
+func (a *Archive) pinLogs(end uint64) (st *state, _ uint64, some bool, err error) {
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	if err := a.writable(); err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
-	if err := a.rotate(); err != nil {
-		return nil, 0, err
+	if end == 0 {
+		if err := a.rotate(); err != nil {
+			return nil, 0, false, err
+		}
+		end = a.nextLog
 	}
 	st, err = a.pin()
-	return st, len(a.logs), err
+	return st, end, len(a.logs) > 0 && a.logs[0].number < end, err
+}
+
+// framesBelow returns the frames in logs with numbers below end.
+func (t *tableState) framesBelow(end uint64) []frame {
+	k, _ := slices.BinarySearchFunc(t.frames, end, func(f frame, end uint64) int { return cmp.Compare(f.log.number, end) })
+	return t.frames[:k:k]
 }
 
 // sealTable writes the segments for the frames of a table.
@@ -147,8 +119,8 @@ func (a *Archive) sealTable(ctx context.Context, st *state, t *tableState, s *se
 	if err != nil {
 		return err
 	}
-	for from := t.sealedEnd(); from < t.end(); {
-		src := t.part(a, st, from, a.o.SegmentBytes)
+	for from, end := t.sealedEnd(), s.frames[len(s.frames)-1].end(); from < end; {
+		src := s.part(a, st, from)
 		d, err := newDraft(a.fs, a.fs.PathJoin(a.dir, t.name, fmt.Sprintf("%010d.%d%s", from, a.drafts.Add(1), tmpSuffix)), "")
 		if err != nil {
 			return err
@@ -246,14 +218,16 @@ type part struct {
 	raw        uint64
 }
 
-// part returns the rows from number from on, whole frames of about limit bytes.
-func (t *tableState) part(a *Archive, st *state, from uint64, limit int64) *part {
-	p := &part{t: &Table{a: a, name: t.name, st: st}, first: from, end: from}
-	for _, f := range t.behind(from) {
-		if p.raw += uint64(f.raw); f.end() > p.end {
-			p.end = f.end()
+// part returns the rows from number from on for a segment: of whole frames, about
+// Options.SegmentBytes of them.
+func (s *sealedTable) part(a *Archive, st *state, from uint64) *part {
+	p := &part{t: &Table{a: a, name: s.name, st: st}, first: from, end: from}
+	for _, f := range s.frames {
+		if f.end() <= from {
+			continue
 		}
-		if p.raw >= uint64(limit) {
+		p.raw, p.end = p.raw+uint64(f.raw), f.end()
+		if p.raw >= uint64(a.o.SegmentBytes) {
 			break
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/segstore/segstore/codec"
@@ -99,4 +100,51 @@ func TestLogWithAShortDictionary(t *testing.T) {
 		t.Fatalf("the dictionary is %v, want a short one", d)
 	}
 	mustCommit(t, a, rows...)
+}
+
+// A seal in the background leaves the last commits in the log, but no more than fill it
+// again; a rewind of those writes no segment.
+func TestSealKeepsCommits(t *testing.T) {
+	for _, c := range []struct{ keep, commits, sealed int }{{3, 13, 10}, {1 << 20, 20, 10}, {-1, 10, 10}} {
+		t.Run(fmt.Sprint(c.keep), func(t *testing.T) {
+			fs, a := notesArchive(t, "chunk 1024\n* group=column codec=raw\n")
+			mustClose(t, a)
+			a = mustOpen(t, fs, "/chain", archive.Options{SealBytes: 1000, KeepCommits: c.keep})
+			defer func() { mustClose(t, a) }()
+			for i := range c.commits {
+				if n := a.Info().Segments; n != 0 {
+					t.Fatalf("%d segments after %d commits", n, i)
+				}
+				mustCommit(t, a, fmt.Sprintf("%0100d", i))
+			}
+			for wait := 0; a.Info().Segments == 0 && wait < 1000; wait++ { // it is made in the background
+				time.Sleep(5 * time.Millisecond)
+			}
+			if i := a.Tables()[0]; int(i.Rows) != c.commits || int(i.LogRows) != c.commits-c.sealed {
+				t.Fatalf("%d rows, %d of them in logs", i.Rows, i.LogRows)
+			}
+			before, err := a.Segments()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Rewind(context.Background(), archive.Position{"notes": uint64(c.sealed)}); err != nil {
+				t.Fatal(err)
+			}
+			after, err := a.Segments()
+			if err != nil || len(after) != 1 || after[0].File != before[0].File {
+				t.Errorf("rewound to where the segments end: %v, before %v, %v", after, before, err)
+			}
+			mustClose(t, a)
+			a = mustOpen(t, fs, "/chain", archive.Options{})
+			got, err := read(a)
+			if err != nil || len(got.rows["notes"]) != c.sealed {
+				t.Fatalf("%d rows, %v", len(got.rows["notes"]), err)
+			}
+			for i, row := range got.rows["notes"] {
+				if string(row[0]) != fmt.Sprintf("%0100d", i) {
+					t.Errorf("row %d is %q", i, row)
+				}
+			}
+		})
+	}
 }
