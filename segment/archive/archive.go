@@ -269,7 +269,9 @@ func (a *Archive) Close() error {
 	a.change.Unlock()
 	a.cancel()
 	a.jobs.Wait()
+	a.refresh.Lock() // one that is at work puts the logs that it has opened where they are closed
 	err := a.closeLogs()
+	a.refresh.Unlock()
 	if ix := a.indexes.Load(); ix.store != nil {
 		if cerr := a.checkpointIndex(); cerr != nil {
 			a.log.Warn("readers find an older index", "dir", a.dir, "error", cerr)

@@ -2,10 +2,14 @@ package archive_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
 )
@@ -48,6 +52,36 @@ func TestReleaseAfterClose(t *testing.T) {
 	must(t, err)
 	if _, err := tab.Row(nil, 1999); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Close waits for a Refresh that is at work: no log stays open.
+func TestCloseDuringRefresh(t *testing.T) {
+	count := &countingFS{FS: vfs.NewMem()}
+	var reader *archive.Archive
+	closed := make(chan error, 1)
+	fs := errorfs.Wrap(count, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if a := reader; a != nil && op.Kind == errorfs.OpOpen && strings.Contains(op.Path, "log-") {
+			reader = nil
+			go func() { closed <- a.Close() }()
+			time.Sleep(20 * time.Millisecond) // as far as it gets
+		}
+		return nil
+	}))
+	w := openPairs(t, count.FS, archive.Options{SealBytes: -1, Workers: 1})
+	_, err := pair(w, 0)
+	must(t, err)
+	r := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
+	_, err = pair(w, 1)
+	must(t, err)
+	reader = r
+	if err := r.Refresh(); err != nil && !errors.Is(err, archive.ErrClosed) {
+		t.Errorf("Refresh: %v", err)
+	}
+	must(t, <-closed)
+	must(t, w.Close())
+	if n := count.open.Load(); n != 0 {
+		t.Errorf("%d files are open", n)
 	}
 }
 

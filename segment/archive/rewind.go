@@ -208,7 +208,7 @@ func (a *Archive) keepRows(ctx context.Context, st *state, t *tableState, i int,
 		t: &Table{a: a, name: t.name, st: st}, first: i0.FirstRow, end: end,
 		raw: uint64(float64(i0.RawBytes) * float64(rows) / float64(i0.Rows)),
 	}
-	if k.d, err = newDraft(a.fs, a.fs.PathJoin(a.dir, t.name, fmt.Sprintf("%010d.%d%s", i0.FirstRow, a.drafts.Add(1), tmpSuffix)), ""); err != nil {
+	if k.d, err = a.newSegment(t.name, i0.FirstRow); err != nil {
 		return err
 	}
 	info, _, err := segment.Write(ctx, k.d, src, segment.WriterOptions{

@@ -113,6 +113,24 @@ func (t *tableState) framesBelow(end uint64) []frame {
 	return t.frames[:k:k]
 }
 
+// newSegment starts the file of a segment with rows from number first on. A table without
+// segments may have lost its directory: not every copy has those that are empty.
+func (a *Archive) newSegment(table string, first uint64) (*draft, error) {
+	dir := a.fs.PathJoin(a.dir, table)
+	path := a.fs.PathJoin(dir, fmt.Sprintf("%010d.%d%s", first, a.drafts.Add(1), tmpSuffix))
+	d, err := newDraft(a.fs, path, "")
+	if !missing(err) {
+		return d, err
+	}
+	if err := a.fs.MkdirAll(dir, 0o777); err != nil {
+		return nil, ioError("creating", dir, err)
+	}
+	if err := syncDir(a.fs, a.dir); err != nil {
+		return nil, err
+	}
+	return newDraft(a.fs, path, "")
+}
+
 // sealTable writes the segments for the frames of a table.
 func (a *Archive) sealTable(ctx context.Context, st *state, t *tableState, s *sealedTable) error {
 	p, err := codec.ParsePolicy(t.policy)
@@ -121,7 +139,7 @@ func (a *Archive) sealTable(ctx context.Context, st *state, t *tableState, s *se
 	}
 	for from, end := t.sealedEnd(), s.frames[len(s.frames)-1].end(); from < end; {
 		src := s.part(a, st, from)
-		d, err := newDraft(a.fs, a.fs.PathJoin(a.dir, t.name, fmt.Sprintf("%010d.%d%s", from, a.drafts.Add(1), tmpSuffix)), "")
+		d, err := a.newSegment(t.name, from)
 		if err != nil {
 			return err
 		}

@@ -78,6 +78,21 @@ func TestSealWithoutRows(t *testing.T) {
 	}
 }
 
+// A copy that leaves out empty directories is an archive that can be sealed.
+func TestSealWithoutDirectory(t *testing.T) {
+	fs, a := notesArchive(t, "chunk 1024\n* group=column codec=raw\n")
+	mustCommit(t, a, "one", "two")
+	mustClose(t, a)
+	must(t, fs.Remove("/chain/notes"))
+	a = mustOpen(t, fs, "/chain", archive.Options{})
+	defer mustClose(t, a)
+	must(t, a.Seal(context.Background()))
+	wantWhole(t, a)
+	if got, err := read(a); err != nil || len(got.rows["notes"]) != 2 || a.Info().Segments != 1 {
+		t.Errorf("%q in %d segments, %v", got.rows["notes"], a.Info().Segments, err)
+	}
+}
+
 // A log takes over a segment's dictionary also where it is shorter than the least that
 // a policy may ask for.
 func TestLogWithAShortDictionary(t *testing.T) {
