@@ -130,10 +130,9 @@ func (a *Archive) storeForBuild(context.Context) (*indexes, error) {
 		}
 		_ = ix.store.Close() // its files are as a crash would leave them
 	}
-	path := a.fs.PathJoin(a.dir, indexDir, indexLive)
-	if errors.Is(ix.err, index.ErrDamaged) {
-		if err := a.fs.RemoveAll(path); err != nil {
-			return nil, ioError("removing", path, err)
+	if ix.err != nil {
+		if err := a.removeDamaged(ix.err); err != nil {
+			return nil, err
 		}
 	}
 	store, err := a.openStore()
@@ -141,6 +140,22 @@ func (a *Archive) storeForBuild(context.Context) (*indexes, error) {
 		return nil, err
 	}
 	return a.updateIndexes(func(ix *indexes) { ix.store, ix.err = store, nil }), nil
+}
+
+// removeDamaged removes what is in the place of the store, where it could not be opened
+// for the reason that it is none.
+func (a *Archive) removeDamaged(why error) error {
+	path := a.fs.PathJoin(a.dir, indexDir, indexLive)
+	if !errors.Is(why, index.ErrDamaged) {
+		st, err := a.fs.Stat(path)
+		if missing(err) || err == nil && st.IsDir() {
+			return nil
+		}
+		if err != nil {
+			return ioError("finding", path, err)
+		}
+	}
+	return ioError("removing", path, a.fs.RemoveAll(path))
 }
 
 // entries yields the keys of all rows of an index's table.

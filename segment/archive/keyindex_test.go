@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -259,4 +260,42 @@ func TestIndexReadOnly(t *testing.T) {
 	r := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
 	wantKeys(t, r, "note", "notes", 0)
 	mustClose(t, r)
+}
+
+// Whatever is in the place of the store, building makes an index that answers.
+func TestIndexBuiltOverRubbish(t *testing.T) {
+	for what, spoil := range map[string]func(t *testing.T, fs vfs.FS){
+		"gone":         func(*testing.T, vfs.FS) {},
+		"file":         func(t *testing.T, fs vfs.FS) { writeFile(t, fs, "/chain/index/live", []byte("rubbish")) },
+		"other files":  func(t *testing.T, fs vfs.FS) { writeFile(t, fs, "/chain/index/live/CURRENT", []byte("rubbish")) },
+		"no directory": func(t *testing.T, fs vfs.FS) { must(t, fs.RemoveAll("/chain/index")) },
+		"a bad marker": func(t *testing.T, fs vfs.FS) {
+			writeFile(t, fs, "/chain/index/live/marker.manifest.000001.MANIFEST-000009", nil)
+		},
+		"an empty file": func(t *testing.T, fs vfs.FS) { writeFile(t, fs, "/chain/index/live", nil) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			fs := vfs.NewMem()
+			a := openPairs(t, fs, archive.Options{SealBytes: -1, Workers: 1})
+			for n := range uint64(5) {
+				if _, err := pair(a, n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			must(t, a.CreateIndex(context.Background(), archive.IndexSpec{Name: "hash", Table: "blocks", Key: key(t, "hash")}, nil))
+			mustClose(t, a)
+			must(t, fs.RemoveAll("/chain/index/live"))
+			if strings.Contains(what, "files") || strings.Contains(what, "marker") {
+				must(t, fs.MkdirAll("/chain/index/live", 0o755))
+			}
+			spoil(t, fs)
+			a = mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+			must(t, a.BuildIndex(context.Background(), "hash", nil))
+			wantKeys(t, a, "hash", "blocks", 1)
+			mustClose(t, a)
+			a = mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
+			wantKeys(t, a, "hash", "blocks", 1)
+			mustClose(t, a)
+		})
+	}
 }
