@@ -60,6 +60,9 @@ type Options struct {
 	// SegmentBytes is how many bytes of values a sealed segment gets before the next
 	// one begins. Default 512 MiB.
 	SegmentBytes int64
+
+	// EventListener is told what the archive does. Default: nobody.
+	EventListener *EventListener
 }
 
 const (
@@ -142,6 +145,9 @@ type Archive struct {
 	sealAfter atomic.Int64 // Unix time in ns before which none is begun by itself
 	sealFails atomic.Int64
 	sealError atomic.Pointer[string] // of the last one by itself, if it failed
+
+	events EventListener
+	counts counts
 }
 
 // Open opens the archive in dir. It reads the manifest and no segment: those are
@@ -160,6 +166,9 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 		return nil, notArchive(given, err)
 	}
 	a := &Archive{fs: fs, dir: dir, o: o, log: o.Logger, share: manifestShare}
+	if o.EventListener != nil {
+		a.events = *o.EventListener
+	}
 	if !o.ReadOnly {
 		if _, err := fs.Stat(fs.PathJoin(dir, ManifestName)); missing(err) { // taking the lock would make a file
 			return nil, notArchive(fs.PathJoin(dir, ManifestName), err)
@@ -179,12 +188,14 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 	a.turns, a.sealing = make(chan struct{}, 1), make(chan struct{}, 1)
 	a.cache = segment.NewCache(o.CacheBytes)
 	a.files = newFiles(fs, a.path, o.OpenFiles, segment.ReaderOptions{Encodings: o.Encodings, Cache: a.cache, Concurrency: o.Workers})
+	a.files.removed, a.files.failed = a.fileRemoved, func(err error) { a.backgroundError(WorkFiles, err) }
 	a.views.open, a.views.dispose = map[uint64]int{}, a.dispose
 	st, ls, err := a.load()
 	if err != nil {
-		return nil, err
+		return nil, a.saw("", err)
 	}
 	a.logs, a.nextLog, a.logEnd, a.tail = ls.files, ls.next, ls.end, ls.tail
+	a.countLogs()
 	if !o.ReadOnly {
 		if err := a.takeOver(st, ls); err != nil {
 			ls.close()
@@ -273,9 +284,7 @@ func (a *Archive) Close() error {
 	err := a.closeLogs()
 	a.refresh.Unlock()
 	if ix := a.indexes.Load(); ix.store != nil {
-		if cerr := a.checkpointIndex(); cerr != nil {
-			a.log.Warn("readers find an older index", "dir", a.dir, "error", cerr)
-		}
+		a.leaveIndex()
 		if cerr := ix.store.Close(); cerr != nil {
 			a.log.Warn("closing the index", "dir", a.dir, "error", cerr)
 		}
@@ -351,29 +360,6 @@ func (st *state) noTable(name string) error {
 	return fmt.Errorf("%w: %q, there are %q", ErrNoTable, name, names)
 }
 
-// Counters are what the cache, the open files and the views are at.
-type Counters struct {
-	Cache     segment.CacheStats `json:"cache"`
-	OpenFiles int                `json:"open_files"`
-	Opened    uint64             `json:"opened"`               // files opened so far
-	Views     int                `json:"views"`                // that are open
-	Waiting   int                `json:"waiting"`              // files that went out of use and that views need
-	SealError string             `json:"seal_error,omitempty"` // why the last seal in the background failed
-}
-
-// Counters returns the counters.
-func (a *Archive) Counters() Counters {
-	c := Counters{Cache: a.cache.Stats()}
-	a.files.mu.Lock()
-	defer a.files.mu.Unlock()
-	c.OpenFiles, c.Opened = a.files.open, a.files.opened
-	c.Views, c.Waiting = a.views.count()
-	if e := a.sealError.Load(); e != nil {
-		c.SealError = *e
-	}
-	return c
-}
-
 // OpenSegment returns a reader of segment i of a table, numbered from 0 as
 // Segments has them. It may be used until release is called, which must happen
 // once; a file that is replaced meanwhile stays until then.
@@ -388,7 +374,7 @@ func (a *Archive) OpenSegment(table string, i int) (r *segment.Reader, release f
 	}
 	h, err := a.acquire(table, st.tables[k].segments[i].FirstRow)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, a.saw(table, err)
 	}
 	return h.r, sync.OnceFunc(func() { a.files.release(h) }), nil
 }

@@ -27,6 +27,7 @@ func (a *Archive) sealIfFull(st *state) {
 		}
 		if err := a.rotate(); err != nil { // as if the commits behind it had met the error
 			a.log.Error("a log could not be ended", "dir", a.dir, "error", err)
+			a.backgroundError(WorkSeal, err)
 			return
 		}
 		a.cut = sealCut{log: a.nextLog, raw: st.logRaw}
@@ -82,5 +83,6 @@ func (a *Archive) sealed(ctx context.Context, err error) {
 	a.sealAfter.Store(time.Now().Add(pause).UnixNano())
 	text := err.Error()
 	a.sealError.Store(&text)
+	a.backgroundError(WorkSeal, err)
 	a.log.Error("sealing failed: rows stay in the log", "dir", a.dir, "error", err, "next_try_in", pause)
 }

@@ -18,7 +18,10 @@ const (
 )
 
 // replacement is a segment whose new file has its name.
-type replacement struct{ old, next SegmentInfo }
+type replacement struct {
+	old, next SegmentInfo
+	took      time.Duration // to write and check it
+}
 
 // batch is replacements that the manifest does not name yet. Only the job whose
 // turn it is has one.
@@ -32,15 +35,16 @@ type batch struct {
 
 // add gives a draft that was verified the name of the segment next, which takes the
 // place of old: at once, or soon.
-func (b *batch) add(d *draft, old, next SegmentInfo) error {
-	if err := b.publish(d, next); err != nil {
+func (b *batch) add(d *draft, r replacement) error {
+	if err := b.publish(d, r.next); err != nil {
+		b.a.recompressed(r, err)
 		return err
 	}
 	if len(b.wait) == 0 {
 		b.since = time.Now()
 	}
-	b.wait = append(b.wait, replacement{old, next})
-	b.bytes += next.StoredBytes
+	b.wait = append(b.wait, r)
+	b.bytes += r.next.StoredBytes
 	if b.bytes < b.a.share*b.a.state.Load().size && time.Since(b.since) < maxWait {
 		return nil
 	}
@@ -66,6 +70,9 @@ func (b *batch) flush() (err error) {
 	a, wait := b.a, b.wait
 	b.wait, b.bytes = nil, 0
 	defer func() {
+		for _, r := range wait {
+			a.recompressed(r, err)
+		}
 		if err == nil {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
@@ -115,6 +116,7 @@ func (b *Batch) Commit(ctx context.Context) (Position, error) { return b.commit(
 func (b *Batch) CommitNoSync(ctx context.Context) (Position, error) { return b.commit(ctx, false) }
 
 func (b *Batch) commit(ctx context.Context, sync bool) (Position, error) {
+	began := time.Now()
 	if b.done {
 		return nil, fmt.Errorf("%w: the batch was committed", ErrClosed)
 	}
@@ -127,33 +129,49 @@ func (b *Batch) commit(ctx context.Context, sync bool) (Position, error) {
 	if err := a.writable(); err != nil {
 		return nil, err
 	}
-	st := a.state.Load()
-	if err := a.openWriter(st); err != nil {
-		return nil, err
-	}
-	tables, frames, err := b.encode(st, a.current)
+	tables, logBytes, err := b.append(sync)
+	a.committed(tables, logBytes, sync, began, err)
 	if err != nil {
 		return nil, err
 	}
+	b.done = true
+	next := a.state.Load()
+	a.sealIfFull(next)
+	return next.position(), nil
+}
+
+// append appends the rows to the log and to the state, and returns what they are and how
+// many bytes the log got. a.commits is held.
+func (b *Batch) append(sync bool) (tables []tableFrames, logBytes int64, err error) {
+	a := b.a
+	st := a.state.Load()
+	if err := a.openWriter(st); err != nil {
+		return nil, 0, err
+	}
+	tables, frames, err := b.encode(st, a.current)
+	if err != nil {
+		return tables, 0, err
+	}
 	if len(tables) > 0 {
+		before := a.writer.Size()
 		head := appendCommit(nil, tables)
 		off, err := a.writer.Append(recordCommit, append([][]byte{head}, frames...)...)
 		if err != nil {
-			return nil, a.logFailed(err)
+			return tables, 0, a.logFailed(err)
 		}
 		placeFrames(tables, a.current, off+int64(len(head)))
+		logBytes = a.writer.Size() - before
+		a.countLogs()
 	}
 	if sync {
-		if err := a.writer.Sync(); err != nil {
-			return nil, a.logFailed(err)
+		if err := a.syncLog(); err != nil {
+			return tables, logBytes, err
 		}
 	}
 	next := st.with(tables, a.writer.Sequence())
 	next.cover = a.indexCommit(st, b, tables)
 	a.state.Store(next)
-	b.done = true
-	a.sealIfFull(next)
-	return next.position(), nil
+	return tables, logBytes, nil
 }
 
 // encode returns the frames of all rows.
@@ -207,6 +225,7 @@ func (a *Archive) openWriter(st *state) error {
 	a.writer, a.current = w, l
 	a.logs = append(a.logs, l)
 	a.nextLog++
+	a.countLogs()
 	return nil
 }
 
@@ -239,7 +258,7 @@ func (a *Archive) syncLog() error {
 	if a.writer == nil {
 		return nil
 	}
-	if err := a.writer.Sync(); err != nil {
+	if err := a.syncWriter(); err != nil {
 		return a.logFailed(err)
 	}
 	return nil
@@ -269,6 +288,7 @@ func (a *Archive) endLog() error {
 	if _, err := a.writer.Append(recordEnd); err != nil {
 		return a.logFailed(err)
 	}
+	a.countLogs()
 	next := *a.state.Load()
 	next.sequence = a.writer.Sequence()
 	a.state.Store(&next)

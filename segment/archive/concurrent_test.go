@@ -109,7 +109,7 @@ func TestReadersDuringRecompress(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d reads", reads.Load())
 	for _, a := range []*archive.Archive{r, w} {
-		if c := a.Counters(); c.OpenFiles > 2 {
+		if c := a.Metrics().Gauges; c.OpenFiles > 2 {
 			t.Errorf("%d files open", c.OpenFiles)
 		}
 		wantRows(t, a, tables)
@@ -200,13 +200,13 @@ func TestOpenFiles(t *testing.T) {
 		t.Errorf("%d files were open at once", n)
 	}
 	blocks, _ := a.Table("blocks")
-	opened := a.Counters().Opened
+	opened := a.Metrics().Counters.FilesOpened
 	for range 10 {
 		if _, err := blocks.Row(nil, 100); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := a.Counters().Opened - opened; n != 1 {
+	if n := a.Metrics().Counters.FilesOpened - opened; n != 1 {
 		t.Errorf("one file was opened %d times", n)
 	}
 	for i := range 8 {

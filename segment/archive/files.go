@@ -18,16 +18,25 @@ type files struct {
 	path func(file string) string
 	o    segment.ReaderOptions
 
+	removed func(file string, bytes int64, err error) // told of each that was part of the archive
+	failed  func(error)                               // told of what note keeps the first of
+
 	closed atomic.Bool
+	open   atomic.Int64
+	opened atomic.Uint64
 
 	mu     sync.Mutex
 	lru    *simplelru.LRU[*handle, struct{}]
 	limit  int
-	doomed map[string]*handle // to be removed, by name: in use still, or nil where removing failed
-	births map[string]uint64  // by name: how often a file was given it, since it was last removed
-	open   int
-	opened uint64
-	err    error // the first from closing or removing a file
+	doomed map[string]doom   // to be removed, by name
+	births map[string]uint64 // by name: how often a file was given it, since it was last removed
+	err    error             // the first from closing or removing a file
+}
+
+// doom is a file that is to be removed.
+type doom struct {
+	h     *handle // in use still; nil where removing failed
+	bytes int64
 }
 
 // handle is one segment file, open or not.
@@ -53,7 +62,7 @@ type handle struct {
 }
 
 func newFiles(fs vfs.FS, path func(string) string, limit int, o segment.ReaderOptions) *files {
-	s := &files{fs: fs, path: path, o: o, limit: limit, doomed: map[string]*handle{}, births: map[string]uint64{}}
+	s := &files{fs: fs, path: path, o: o, limit: limit, doomed: map[string]doom{}, births: map[string]uint64{}}
 	s.lru, _ = simplelru.NewLRU[*handle, struct{}](limit+1, nil) // fails for sizes < 1 only; evicted here, before it is full
 	return s
 }
@@ -118,8 +127,8 @@ func (s *files) acquireSlow(h *handle) error {
 		}
 		if err == nil {
 			h.f, h.r, h.columns = f, r, columns
-			s.open++
-			s.opened++
+			s.open.Add(1)
+			s.opened.Add(1)
 			h.refs.Store(1) // from here on others may use it
 			s.keep(h)
 		}
@@ -182,10 +191,10 @@ func (s *files) finish(h *handle) {
 	}
 	s.note(ioError("closing", h.info.File, h.f.Close()))
 	h.f, h.r, h.columns = nil, nil, nil
-	s.open--
-	if s.doomed[h.info.File] == h {
+	s.open.Add(-1)
+	if s.doomed[h.info.File].h == h {
 		delete(s.doomed, h.info.File)
-		_ = s.remove(h.info.File) // tried again by close
+		_ = s.remove(h.info.File, h.info.StoredBytes) // tried again by close
 	}
 }
 
@@ -205,6 +214,10 @@ func (s *files) keepError(err error) {
 }
 
 func (s *files) note(err error) {
+	if err == nil {
+		return
+	}
+	s.failed(err)
 	if s.err == nil {
 		s.err = err
 	}
@@ -212,13 +225,17 @@ func (s *files) note(err error) {
 
 // remove removes a file. Where that fails close tries again: Windows removes no
 // file that is open, and Verify has some open by itself.
-func (s *files) remove(file string) error {
+func (s *files) remove(file string, bytes int64) error {
 	err := s.fs.Remove(s.path(file))
-	if err == nil || missing(err) {
+	if missing(err) {
 		return nil
 	}
-	s.doomed[file] = nil
-	return ioError("removing", file, err)
+	if err != nil {
+		s.doomed[file] = doom{bytes: bytes}
+		err = ioError("removing", file, err)
+	}
+	s.removed(file, bytes, err)
+	return err
 }
 
 // retire removes the file of h, that is not needed any more: now, or when the last
@@ -234,10 +251,10 @@ func (s *files) retire(h *handle) {
 	h.gone = true
 	inLRU := s.lru.Remove(h)
 	if h.r == nil { // or being opened: that finds it, and keeps it, or does not
-		_ = s.remove(h.info.File) // tried again by close
+		_ = s.remove(h.info.File, h.info.StoredBytes) // tried again by close
 		return
 	}
-	s.doomed[h.info.File] = h // whoever closes it removes it
+	s.doomed[h.info.File] = doom{h, h.info.StoredBytes} // whoever closes it removes it
 	if inLRU {
 		s.drop(h)
 	}
@@ -304,8 +321,8 @@ func (s *files) close() error {
 		h, _, _ := s.lru.RemoveOldest()
 		s.drop(h)
 	}
-	for file := range s.doomed { // the lock is about to go: a later removal could hit another writer's file
-		s.note(s.remove(file))
+	for file, d := range s.doomed { // the lock is about to go: a later removal could hit another writer's file
+		s.note(s.remove(file, d.bytes))
 	}
 	clear(s.doomed) // whoever releases a handle later must not remove it again
 	return s.err

@@ -20,13 +20,13 @@ func TestCacheOutlivesOpenFiles(t *testing.T) {
 	a := mustOpen(t, fs, "/chain", archive.Options{OpenFiles: 1})
 	defer mustClose(t, a)
 	wantRows(t, a, tables)
-	before := a.Counters()
+	before := a.Metrics()
 	wantRows(t, a, tables)
-	now := a.Counters()
-	if now.Cache.Misses != before.Cache.Misses || now.Cache.Chunks != before.Cache.Chunks || now.Cache.Hits <= before.Cache.Hits {
-		t.Errorf("cache %+v, before %+v", now.Cache, before.Cache)
+	now := a.Metrics()
+	if now.Counters.CacheMisses != before.Counters.CacheMisses || now.Gauges.CacheChunks != before.Gauges.CacheChunks || now.Counters.CacheHits <= before.Counters.CacheHits {
+		t.Errorf("%+v, before %+v", now, before)
 	}
-	if n := now.Opened - before.Opened; n < uint64(len(segments(t, a)))-1 {
+	if n := now.Counters.FilesOpened - before.Counters.FilesOpened; n < uint64(len(segments(t, a)))-1 {
 		t.Errorf("files were opened %d times only", n)
 	}
 }
@@ -87,7 +87,7 @@ func TestFilesComeAndGo(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := a.Counters().OpenFiles; n != 1 || fs.open.Load() != 1 {
+	if n := a.Metrics().Gauges.OpenFiles; n != 1 || fs.open.Load() != 1 {
 		t.Errorf("%d files are open, %d by the file system", n, fs.open.Load())
 	}
 	mustClose(t, a)
@@ -113,7 +113,7 @@ func TestLastUserLeavesAsOneComes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened := a.Counters().Opened
+		opened := a.Metrics().Counters.FilesOpened
 		unlock := archive.LockFiles(a)
 		var wg sync.WaitGroup
 		wg.Go(release)
@@ -121,11 +121,11 @@ func TestLastUserLeavesAsOneComes(t *testing.T) {
 		unlock()
 		r, again, err := a.OpenSegment("blocks", 0) // mostly comes first
 		wg.Wait()
-		want := 2
-		if a.Counters().Opened > opened {
+		want := int64(2)
+		if a.Metrics().Counters.FilesOpened > opened {
 			want = 1 // it was closed, and opened in the place of the other
 		}
-		if n := a.Counters().OpenFiles; err != nil || n != want {
+		if n := a.Metrics().Gauges.OpenFiles; err != nil || n != want {
 			t.Fatalf("%d files are open, want %d, %v", n, want, err)
 		}
 		if row, err := r.Row(nil, 100); err != nil || !equal(row, tables[0].rows[0]) {

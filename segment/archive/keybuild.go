@@ -30,11 +30,19 @@ func (a *Archive) BuildIndex(ctx context.Context, name string, progress func(row
 	if err != nil {
 		return err
 	}
+	built := a.indexBuildBegins(k)
+	err = a.buildIndex(ctx, k, progress)
+	built(err)
+	return err
+}
+
+// buildIndex makes an index. Whoever calls it has the turn.
+func (a *Archive) buildIndex(ctx context.Context, k *keyIndex, progress func(rows, of uint64)) error {
 	ix, err := a.storeForBuild(ctx)
 	if err != nil {
 		return err
 	}
-	a.uncover(name) // commits leave it alone from here on
+	a.uncover(k.Name) // commits leave it alone from here on
 	st, err := a.pin()
 	if err != nil {
 		return err
@@ -45,7 +53,7 @@ func (a *Archive) BuildIndex(ctx context.Context, name string, progress func(row
 	if s.Anchor, err = a.anchor(st, k.Table, s.End, t.rewinds); err != nil {
 		return err
 	}
-	if err := ix.store.Load(ctx, name, s, a.entries(ctx, st, k, progress), index.LoadOptions{Workers: a.o.Workers}); err != nil {
+	if err := ix.store.Load(ctx, k.Name, s, a.entries(ctx, st, k, progress), index.LoadOptions{Workers: a.o.Workers}); err != nil {
 		return err
 	}
 	covered, err := a.follows(ctx, ix, k, s.End)

@@ -66,6 +66,11 @@ func (a *Archive) indexCommit(st *state, b *Batch, tables []tableFrames) map[str
 	}()
 	if err != nil {
 		a.log.Error("index fell behind: build it anew", "dir", a.dir, "error", err)
+		for name := range st.cover {
+			if k := ix.byName[name]; k != nil {
+				a.indexDropped(k, err)
+			}
+		}
 		return nil // whatever of the batch was written, no index is in step any more
 	}
 	return now

@@ -91,6 +91,9 @@ func (a *Archive) openIndexes(st *state) *state {
 	}
 	if ix.err != nil {
 		a.log.Warn("index cannot be opened: build it anew", "dir", a.dir, "error", ix.err)
+		for _, k := range ix.byName {
+			a.indexDropped(k, ix.err)
+		}
 		return &next
 	}
 	if ix.store == nil { // nothing was ever left for readers
@@ -110,6 +113,7 @@ func (a *Archive) openIndexes(st *state) *state {
 				err = errors.Join(err, ix.store.Drop(name))
 			}
 			a.log.Warn("index answers nothing until it is built", "dir", a.dir, "index", name, "reason", err)
+			a.indexDropped(k, err)
 		}
 	}
 	return &next
@@ -229,7 +233,7 @@ func (a *Archive) catchUp(st *state, ix *indexes, k *keyIndex, most uint64) erro
 func (a *Archive) voidIndexes(why error) error {
 	a.log.Error("index removed, for it cannot follow a rewind: build it anew", "dir", a.dir, "error", why)
 	var store *index.Store
-	a.updateIndexes(func(ix *indexes) {
+	now := a.updateIndexes(func(ix *indexes) {
 		store, ix.store, ix.err = ix.store, nil, fmt.Errorf("removed, for it could not follow a rewind: %w", errors.Join(errNotBuilt, why))
 	})
 	if store != nil {
@@ -238,6 +242,11 @@ func (a *Archive) voidIndexes(why error) error {
 	next := *a.state.Load()
 	next.cover = nil
 	a.state.Store(&next)
+	for _, k := range now.byName {
+		if store != nil { // else it was said before
+			a.indexDropped(k, now.err)
+		}
+	}
 	dir := a.fs.PathJoin(a.dir, indexDir)
 	if err := a.fs.RemoveAll(dir); err != nil {
 		return ioError("removing", dir, err)

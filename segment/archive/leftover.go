@@ -97,8 +97,11 @@ func lastRow(name string) uint64 {
 
 func (a *Archive) removeLeftover(file string) error {
 	if err := a.fs.Remove(a.path(file)); err != nil {
-		return ioError("removing", a.path(file), err)
+		err = ioError("removing", a.path(file), err)
+		a.fileRemoved(file, 0, err)
+		return err
 	}
+	a.fileRemoved(file, 0, nil)
 	a.log.Info("removed what an interrupted writer left", "dir", a.dir, "file", file)
 	return nil
 }

@@ -257,7 +257,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if n := descriptors(); n > open+10 {
 		t.Errorf("%d descriptors, %d after 50 cycles", n, open)
 	}
-	if c := a.Counters(); c.Views != 0 || c.Waiting != 0 {
+	if c := a.Metrics().Gauges; c.Views != 0 || c.Waiting != 0 {
 		t.Errorf("%+v", c)
 	}
 	mustClose(t, a)

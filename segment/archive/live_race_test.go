@@ -288,7 +288,7 @@ func TestSealThatFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for wait := 0; a.Counters().SealError == "" && wait < 1000; wait++ { // it fails in the background
+	for wait := 0; a.Metrics().SealError == "" && wait < 1000; wait++ { // it fails in the background
 		time.Sleep(5 * time.Millisecond)
 	}
 	names, err := mem.List("/chain")
@@ -298,7 +298,7 @@ func TestSealThatFails(t *testing.T) {
 	if len(names) > 10 {
 		t.Errorf("%d files: %q", len(names), names)
 	}
-	if c := a.Counters(); c.SealError == "" {
+	if c := a.Metrics(); c.SealError == "" {
 		t.Errorf("%+v", c)
 	}
 	mustClose(t, a)

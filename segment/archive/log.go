@@ -36,11 +36,13 @@ type logFile struct {
 	number uint64
 	path   string
 	f      vfs.File
+	size   int64                      // bytes of the file; of the one that is written, as countLogs has seen it
 	frames map[string]*segment.Frames // by table
 
-	refs atomic.Int64 // of users, and one of the archive's own while it is not retired
-	fs   vfs.FS
-	gone atomic.Bool // not needed any more: the last user removes it
+	refs    atomic.Int64 // of users, and one of the archive's own while it is not retired
+	fs      vfs.FS
+	gone    atomic.Bool // not needed any more: the last user removes it
+	removed func(file string, bytes int64, err error)
 }
 
 // acquire begins a use, unless the last one has ended.
@@ -60,7 +62,9 @@ func (l *logFile) release() error {
 	}
 	err := ioError("closing", l.path, l.f.Close())
 	if l.gone.Load() {
-		err = errors.Join(err, ioError("removing", l.path, l.fs.Remove(l.path)))
+		rerr := ioError("removing", l.path, l.fs.Remove(l.path))
+		l.removed(logName(l.number), l.size, rerr)
+		err = errors.Join(err, rerr)
 	}
 	return err
 }
@@ -139,6 +143,7 @@ func (a *Archive) newestDictionaries(t *tableState) (map[string]*dict.Dict, erro
 	h := t.handles[len(t.handles)-1]
 	err := a.files.acquire(h)
 	if errors.Is(err, segment.ErrCorrupt) || errors.Is(err, ErrVersion) {
+		_ = a.saw(t.name, err) // told: the log goes on without
 		a.log.Warn("no dictionaries for a log: the newest segment cannot be read", "dir", a.dir, "file", h.info.File, "error", err)
 		return nil, nil
 	}
@@ -161,7 +166,7 @@ func (a *Archive) newestDictionaries(t *tableState) (map[string]*dict.Dict, erro
 
 // createLog starts a log behind the ones that st has records of.
 func (a *Archive) createLog(st *state, number uint64, previous int64) (*journal.Writer, *logFile, error) {
-	l := &logFile{number: number, path: a.path(logName(number)), fs: a.fs, frames: make(map[string]*segment.Frames, len(st.tables))}
+	l := &logFile{number: number, path: a.path(logName(number)), fs: a.fs, removed: a.fileRemoved, frames: make(map[string]*segment.Frames, len(st.tables))}
 	for i := range st.tables {
 		t := &st.tables[i]
 		dictionaries, err := a.newestDictionaries(t)

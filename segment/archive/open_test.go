@@ -274,7 +274,7 @@ func TestOpenManySegments(t *testing.T) {
 	a := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
 	took := time.Since(began)
 	defer mustClose(t, a)
-	if i := a.Info(); i.Segments != 10000 || a.Counters().Opened != 0 {
+	if i := a.Info(); i.Segments != 10000 || a.Metrics().Counters.FilesOpened != 0 {
 		t.Fatalf("info %+v", i)
 	}
 	t.Logf("opened in %v, manifest of %d bytes", took, a.Info().ManifestBytes)

@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/segstore/segstore/segment"
 )
@@ -21,13 +22,14 @@ type Pruned struct {
 // same segment, or in the log, stay. Other tables are not touched. With dryRun nothing
 // is changed. ErrNoTable; segment.ErrRange where the table ends before the row.
 func (a *Archive) Prune(ctx context.Context, table string, before uint64, dryRun bool) (Pruned, error) {
+	began := time.Now()
 	ctx, end, err := a.begin(ctx, !dryRun)
 	if err != nil {
 		return Pruned{}, err
 	}
 	defer end()
 	if dryRun {
-		return a.state.Load().pruned(table, before)
+		return a.state.Load().prunes(table, before)
 	}
 	done, err := a.turn(ctx)
 	if err != nil {
@@ -36,25 +38,27 @@ func (a *Archive) Prune(ctx context.Context, table string, before uint64, dryRun
 	defer done()
 	a.change.Lock()
 	defer a.change.Unlock()
-	p, err := a.state.Load().pruned(table, before)
+	p, err := a.state.Load().prunes(table, before)
 	if err != nil || p.Segments == 0 {
 		return p, err
 	}
 	_, err = a.swapManifest(false, func(st *state, pl *plan) error {
-		if p, err = st.pruned(table, before); err != nil {
+		if p, err = st.prunes(table, before); err != nil {
 			return err
 		}
 		t := &pl.m.tables[st.number[table]]
 		t.segments, t.firstRow = t.segments[p.Segments:], p.FirstRow
 		return nil
 	})
+	a.pruned(p, began, err)
 	if err == nil {
 		a.log.Info("pruned", "dir", a.dir, "table", table, "first_row", p.FirstRow, "rows", p.Rows, "stored_bytes", p.StoredBytes)
 	}
 	return p, err
 }
 
-func (st *state) pruned(table string, before uint64) (p Pruned, err error) {
+// prunes returns what a prune would remove.
+func (st *state) prunes(table string, before uint64) (p Pruned, err error) {
 	k, ok := st.number[table]
 	if !ok {
 		return p, st.noTable(table)

@@ -103,8 +103,8 @@ func TestReadBesideAWriter(t *testing.T) {
 	if err := r.Refresh(); err != nil {
 		t.Fatal(err)
 	}
-	if segments(t, r)[0].File != segments(t, w)[0].File || r.Counters().OpenFiles > 6 {
-		t.Fatalf("after Refresh: %+v", r.Counters())
+	if segments(t, r)[0].File != segments(t, w)[0].File || r.Metrics().Gauges.OpenFiles > 6 {
+		t.Fatalf("after Refresh: %+v", r.Metrics().Gauges)
 	}
 	wantRows(t, r, tables)
 }

@@ -133,7 +133,7 @@ func (a *Archive) each(ctx context.Context, o RecompressOptions, progress func(P
 				return end(context.Cause(ctx))
 			}
 			sr, err := a.one(ctx, o, s, p, progress, work)
-			if err != nil {
+			if a.saw(t.name, err) != nil {
 				if ctx.Err() != nil {
 					err = errors.Join(err, context.Cause(ctx))
 				}
@@ -183,20 +183,40 @@ func (b *batch) recompress(ctx context.Context, j *job) (*SegmentReport, error) 
 	if j.o.Settled(j.r) {
 		return skipped(j), nil
 	}
+	began := time.Now()
+	sr, d, info, err := b.write(ctx, j)
+	r := replacement{old: j.s, took: time.Since(began)}
+	if err != nil {
+		b.a.recompressed(r, err)
+		return nil, err
+	}
+	r.next = j.s.succeed(info)
+	if r.next.File == j.s.File {
+		return skipped(j), d.discard() // the same bytes came out
+	}
+	if err := b.add(d, r); err != nil {
+		return nil, err
+	}
+	sr.File, sr.Replaced = r.next.File, j.s.File
+	return sr, nil
+}
+
+// write writes the new file of a segment, and reads it back.
+func (b *batch) write(ctx context.Context, j *job) (_ *SegmentReport, _ *draft, info segment.Info, err error) {
 	a := b.a
 	dir := a.fs.PathDir(a.Path(j.s))
-	err := j.checkSpace(a.fs, dir)
+	err = j.checkSpace(a.fs, dir)
 	if errors.Is(err, ErrNoSpace) && len(b.wait) > 0 { // there is more when old files go
 		if err = b.flush(); err == nil {
 			err = j.checkSpace(a.fs, dir)
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, info, err
 	}
 	d, err := newDraft(a.fs, a.fs.PathJoin(dir, fmt.Sprintf("%010d.%d%s", j.s.FirstRow, a.drafts.Add(1), tmpSuffix)), a.Path(j.s))
 	if err != nil {
-		return nil, err
+		return nil, nil, info, err
 	}
 	sr, info, err := j.write(ctx, d)
 	if err == nil {
@@ -207,17 +227,9 @@ func (b *batch) recompress(ctx context.Context, j *job) (*SegmentReport, error) 
 		err = checkWritten(ctx, a.fs, d.path, info, j.o.Encodings)
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.discard())
+		return nil, nil, info, errors.Join(err, d.discard())
 	}
-	next := j.s.succeed(info)
-	if next.File == j.s.File {
-		return skipped(j), d.discard() // the same bytes came out
-	}
-	if err := b.add(d, j.s, next); err != nil {
-		return nil, err
-	}
-	sr.File, sr.Replaced = next.File, j.s.File
-	return sr, nil
+	return sr, d, info, nil
 }
 
 // succeed returns what the manifest says of the segment that takes the place of s.

@@ -197,7 +197,7 @@ func (r *replayer) run(found []foundLog) error {
 		if err != nil {
 			return &LogError{File: logName(l.number), Offset: 64, Length: l.begin - 64, Err: err}
 		}
-		lf := &logFile{number: l.number, path: r.a.path(logName(l.number)), f: l.f, fs: r.a.fs, frames: make(map[string]*segment.Frames, len(bodies))}
+		lf := &logFile{number: l.number, path: r.a.path(logName(l.number)), f: l.f, size: l.size, fs: r.a.fs, removed: r.a.fileRemoved, frames: make(map[string]*segment.Frames, len(bodies))}
 		lf.refs.Store(1)
 		for name, b := range bodies {
 			lf.frames[name] = b.frames

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
@@ -18,6 +19,7 @@ import (
 //
 // segment.ErrRange for a row that a table has not, or has pruned; ErrNoTable.
 func (a *Archive) Rewind(ctx context.Context, to Position) error {
+	began := time.Now()
 	ctx, end, err := a.begin(ctx, true)
 	if err != nil {
 		return err
@@ -28,10 +30,21 @@ func (a *Archive) Rewind(ctx context.Context, to Position) error {
 		return err
 	}
 	defer done()
-	if deep, err := a.rewindLog(to); err != nil || !deep {
-		return err
+	lost, deep, err := a.rewindLog(to)
+	if err == nil && deep {
+		lost, err = a.rewindSegments(ctx, to)
 	}
-	return a.rewindSegments(ctx, to)
+	a.rewound(lost, began, err)
+	return err
+}
+
+// loses returns what a rewind takes from tables.
+func (st *state) loses(ends []tableEnd) []TableRewind {
+	all := make([]TableRewind, len(ends))
+	for i, e := range ends {
+		all[i] = TableRewind{Table: e.table, EndRow: e.end, Rows: st.tables[st.number[e.table]].end() - e.end}
+	}
+	return all
 }
 
 // rewindTo returns which tables lose rows, in the order of their names; deep says that
@@ -56,31 +69,33 @@ func (st *state) rewindTo(to Position) (ends []tableEnd, deep bool, err error) {
 
 // rewindLog rewinds rows that are in logs, by a record; deep says that some are in
 // segments, and that nothing was done.
-func (a *Archive) rewindLog(to Position) (deep bool, err error) {
+func (a *Archive) rewindLog(to Position) (lost []TableRewind, deep bool, err error) {
 	a.change.Lock() // no manifest is written meanwhile
 	defer a.change.Unlock()
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	if err := a.writable(); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	st := a.state.Load()
 	ends, deep, err := st.rewindTo(to)
 	if err != nil || deep || len(ends) == 0 {
-		return deep, err
+		return nil, deep, err
 	}
+	lost = st.loses(ends)
 	if err := a.openWriter(st); err != nil {
-		return false, err
+		return lost, false, err
 	}
 	if err := a.lowerIndexes(st, ends); err != nil {
-		return false, err
+		return lost, false, err
 	}
 	st = a.state.Load() // without indexes, where they could not be lowered
 	if _, err := a.writer.Append(recordRewind, appendRewind(nil, ends)); err != nil {
-		return false, a.logFailed(err)
+		return lost, false, a.logFailed(err)
 	}
-	if err := a.writer.Sync(); err != nil {
-		return false, a.logFailed(err)
+	a.countLogs()
+	if err := a.syncLog(); err != nil {
+		return lost, false, err
 	}
 	next := *st
 	next.tables, next.sequence = slices.Clone(st.tables), a.writer.Sequence()
@@ -93,27 +108,28 @@ func (a *Archive) rewindLog(to Position) (deep bool, err error) {
 	next.countRaw()
 	a.state.Store(&next)
 	a.log.Info("rewound", "dir", a.dir, "tables", len(ends))
-	return false, nil
+	return lost, false, nil
 }
 
 // rewindSegments makes segments of the rows kept of those that are cut, and names them
 // in the manifest.
-func (a *Archive) rewindSegments(ctx context.Context, to Position) (err error) {
+func (a *Archive) rewindSegments(ctx context.Context, to Position) (lost []TableRewind, err error) {
 	select { // nothing is sealed meanwhile: segments stay as they are seen here
 	case a.sealing <- struct{}{}:
 		defer func() { <-a.sealing }()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	st, err := a.pin()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer a.unpin(st)
 	ends, _, err := st.rewindTo(to)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	lost = st.loses(ends)
 	kept := map[string]*keptRows{}
 	defer func() {
 		for _, k := range kept {
@@ -131,7 +147,7 @@ func (a *Archive) rewindSegments(ctx context.Context, to Position) (err error) {
 		k := &keptRows{}
 		kept[e.table] = k
 		if err := a.keepRows(ctx, st, t, i, e.end, k); err != nil {
-			return err
+			return lost, err
 		}
 	}
 	a.change.Lock()
@@ -154,6 +170,7 @@ func (a *Archive) rewindSegments(ctx context.Context, to Position) (err error) {
 			if err != nil {
 				return err
 			}
+			lost = st.loses(now)
 			for _, e := range now {
 				t := &p.m.tables[st.number[e.table]]
 				n, _ := slices.BinarySearchFunc(t.segments, e.end, func(s SegmentInfo, end uint64) int {
@@ -179,7 +196,7 @@ func (a *Archive) rewindSegments(ctx context.Context, to Position) (err error) {
 	if err == nil {
 		a.log.Info("rewound", "dir", a.dir, "tables", len(ends))
 	}
-	return err
+	return lost, err
 }
 
 // keptRows is a segment of the rows that a rewind keeps of another one.
@@ -193,7 +210,7 @@ type keptRows struct {
 func (a *Archive) keepRows(ctx context.Context, st *state, t *tableState, i int, end uint64, k *keptRows) error {
 	h := t.handles[i]
 	if err := a.files.acquire(h); err != nil {
-		return err
+		return a.saw(t.name, err)
 	}
 	defer a.files.release(h)
 	p, err := h.r.Policy()

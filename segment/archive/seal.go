@@ -50,12 +50,22 @@ type sealedTable struct {
 
 // seal makes segments of the rows in logs with numbers below end; 0 for those of all
 // logs, of which the last one ends then. a.sealing is taken.
-func (a *Archive) seal(ctx context.Context, end uint64) (err error) {
+func (a *Archive) seal(ctx context.Context, end uint64) error {
+	background := end != 0
 	st, end, some, err := a.pinLogs(end)
 	if err != nil {
 		return err
 	}
 	defer a.unpin(st)
+	ended := a.sealBegins(st, end, background)
+	segments, err := a.sealRows(ctx, st, end, some)
+	ended(segments, err)
+	return err
+}
+
+// sealRows writes and publishes the segments of the rows that st has in logs with numbers
+// below end. some says whether there are such logs.
+func (a *Archive) sealRows(ctx context.Context, st *state, end uint64, some bool) (segments []SegmentInfo, err error) {
 	var sealed []sealedTable
 	defer func() {
 		if err == nil {
@@ -76,9 +86,11 @@ func (a *Archive) seal(ctx context.Context, end uint64) (err error) {
 			continue
 		}
 		sealed = append(sealed, sealedTable{name: t.name, frames: frames})
-		if err := a.sealTable(ctx, st, t, &sealed[len(sealed)-1]); err != nil {
-			return err
+		s := &sealed[len(sealed)-1]
+		if err := a.sealTable(ctx, st, t, s); err != nil {
+			return nil, err
 		}
+		segments = append(segments, s.segments...)
 	}
 	if some { // also without rows: the logs go
 		err = a.publishSealed(sealed)
@@ -86,7 +98,7 @@ func (a *Archive) seal(ctx context.Context, end uint64) (err error) {
 	if err == nil {
 		a.cutSealed(end)
 	}
-	return err
+	return segments, err
 }
 
 // pinLogs pins the state in which rows are that lie in logs with numbers below end; with
@@ -281,5 +293,6 @@ func (p *part) Rows(from uint64, columns ...string) iter.Seq2[segment.Row, error
 func (a *Archive) leaveIndex() {
 	if err := a.checkpointIndex(); err != nil {
 		a.log.Warn("readers find an older index", "dir", a.dir, "error", err)
+		a.backgroundError(WorkIndexCopy, err)
 	}
 }

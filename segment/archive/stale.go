@@ -231,7 +231,7 @@ func (a *Archive) Refresh() error {
 	}
 	fresh, ls, err := a.load()
 	if err != nil {
-		return err
+		return a.saw("", err)
 	}
 	st := a.state.Load()
 	for i := range st.tables {
@@ -258,6 +258,7 @@ func (a *Archive) Refresh() error {
 	st = a.state.Load() // files may have been replaced in it
 	old := a.logs
 	a.logs, a.tail = ls.files, ls.tail
+	a.countLogs()
 	next.epoch = st.epoch + 1
 	a.swap(st, next)
 	a.views.retire(st.epoch, retired{logs: old, store: store})

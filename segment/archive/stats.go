@@ -59,7 +59,7 @@ func (a *Archive) Stats(ctx context.Context, tables ...string) ([]TableStats, er
 			}
 			h, err := a.acquire(t.name, s.FirstRow)
 			if err != nil {
-				return nil, err
+				return nil, a.saw(t.name, err)
 			}
 			ts.add(h.r)
 			a.files.release(h)

@@ -173,6 +173,7 @@ func (a *Archive) outOfUse(old, next *state) (gone retired) {
 	}
 	gone.logs = slices.Clone(a.logs[:k])
 	a.logs = slices.Delete(a.logs, 0, k)
+	a.countLogs()
 	return gone
 }
 

@@ -60,6 +60,11 @@ func (t *Table) Segments() []SegmentInfo {
 // *segment.CorruptionError where it is damaged, which says nothing of rows in
 // other chunks.
 func (t *Table) Row(dst segment.Row, n uint64) (segment.Row, error) {
+	row, err := t.row(dst, n)
+	return row, t.a.saw(t.name, err)
+}
+
+func (t *Table) row(dst segment.Row, n uint64) (segment.Row, error) {
 	s, err := t.a.locate(t.st, t.name, n)
 	if err != nil {
 		return dst, err
@@ -94,7 +99,7 @@ func (t *Table) Scan(ctx context.Context, from, to uint64, o segment.ScanOptions
 	return func(yield func(segment.Row, error) bool) {
 		s := tableScan{t: t, ctx: ctx, o: o, yield: yield}
 		if err := s.run(from, to); err != nil {
-			yield(nil, err)
+			yield(nil, t.a.saw(t.name, err))
 		}
 	}
 }
@@ -139,6 +144,11 @@ func (t *Table) Column(name string) (*Column, error) {
 
 // Value appends the value in row number n to dst.
 func (c *Column) Value(dst []byte, n uint64) ([]byte, error) {
+	value, err := c.value(dst, n)
+	return value, c.t.a.saw(c.t.name, err)
+}
+
+func (c *Column) value(dst []byte, n uint64) ([]byte, error) {
 	s, err := c.t.a.locate(c.t.st, c.t.name, n)
 	if err != nil {
 		return dst, err

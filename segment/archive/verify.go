@@ -83,6 +83,7 @@ func (v *verifier) frames(ctx context.Context, t *tableState) error {
 	if v.o.Depth == segment.Structure {
 		return nil
 	}
+	v.table = t.name
 	var s frameScratch
 	all := columnNumbers(len(t.schema.Columns))
 	for i := range t.frames {
@@ -113,12 +114,14 @@ type verifier struct {
 	yield   func(segment.Flaw, error) bool
 	stopped bool
 
-	p    Progress // of the job
-	done uint64   // raw bytes of the segments before
+	p     Progress // of the job
+	table string   // that is verified
+	done  uint64   // raw bytes of the segments before
 }
 
 func (v *verifier) flaw(f segment.Flaw) bool {
 	if !v.stopped {
+		_ = v.a.saw(v.table, &f) // told here and yielded
 		v.stopped = !v.yield(f, nil)
 	}
 	return !v.stopped
@@ -138,6 +141,7 @@ func (v *verifier) progress(s SegmentInfo, share float64) {
 
 // segment verifies one segment. The error is none of damage.
 func (v *verifier) segment(ctx context.Context, s SegmentInfo) error {
+	v.table = s.Table
 	f, size, now, err := v.open(s)
 	var flaw *segment.CorruptionError
 	if errors.As(err, &flaw) {

@@ -111,6 +111,9 @@ func (w *Writer) Sync() error {
 	return nil
 }
 
+// Unsynced returns how many bytes were appended since the last Sync.
+func (w *Writer) Unsynced() int64 { return w.off - w.synced }
+
 // Size returns the bytes of the file.
 func (w *Writer) Size() int64 { return w.off }
 
