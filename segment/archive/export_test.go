@@ -3,6 +3,7 @@ package archive
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/segstore/segstore/segment"
@@ -37,3 +38,10 @@ func LockFiles(a *Archive) (unlock func()) {
 
 // NameEach lets the manifest name every segment by itself when it is recompressed.
 func NameEach(a *Archive) { a.share = 0 }
+
+// CountCommit returns what counts, and tells listeners of, a commit of 3 rows of 9 bytes.
+func CountCommit(a *Archive) func() {
+	tables := []tableFrames{{table: "blocks", frames: []frame{{rows: 1, raw: 4}, {rows: 1, raw: 3}}}, {table: "notes", frames: []frame{{rows: 1, raw: 2}}}}
+	began := time.Now()
+	return func() { a.committed(tables, 1, true, began, nil) }
+}
