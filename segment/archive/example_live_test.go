@@ -10,21 +10,21 @@ import (
 	"github.com/segstore/segstore/segment/archive"
 )
 
-// A store of blocks and their notes that grows: commits of both tables at once, a
-// reorganisation, sealing, and blocks found by their hash.
-func ExampleBatch() {
-	check := func(err error) {
-		if err != nil {
-			panic(err)
-		}
-	}
+// A store of blocks that grows: the rows of a block go to three tables at once, blocks
+// are found by number and by hash, and a reorganisation takes the last two back.
+func Example_blockStore() {
 	fs, ctx := vfs.NewMem(), context.Background() // on disk: vfs.Default
 	made, err := archive.Create(fs, "/store", archive.CreateOptions{})
 	check(err)
-	check(made.Create(archive.TableSpec{Name: "blocks", Schema: segment.Schema{Columns: []segment.Column{
-		{Name: "hash", Kind: segment.Fixed, Width: 4}, {Name: "body", Kind: segment.Bytes},
-	}}}))
-	check(made.Create(archive.TableSpec{Name: "notes", Schema: segment.Schema{Columns: []segment.Column{{Name: "note", Kind: segment.Bytes}}}}))
+	bytes := func(names ...string) (s segment.Schema) {
+		for _, name := range names {
+			s.Columns = append(s.Columns, segment.Column{Name: name, Kind: segment.Bytes})
+		}
+		return s
+	}
+	check(made.Create(archive.TableSpec{Name: "blocks", Schema: bytes("hash", "header")})) // row n is block n
+	check(made.Create(archive.TableSpec{Name: "transactions", Schema: bytes("transaction")}))
+	check(made.Create(archive.TableSpec{Name: "receipts", Schema: bytes("receipt")}))
 	_, err = made.Finish(ctx)
 	check(err)
 
@@ -32,30 +32,43 @@ func ExampleBatch() {
 	check(err)
 	defer a.Close()
 	check(a.CreateIndex(ctx, archive.IndexSpec{Name: "block_hash", Table: "blocks", Key: codec.KeyDefinition{Column: "hash"}}, nil))
+	var ends []archive.Position // of the tables, behind each block
 	for n := range 5 {
 		b := a.Batch()
-		check(b.Append("blocks", segment.Row{fmt.Appendf(nil, "h%03d", n), fmt.Appendf(nil, "block %d", n)}))
-		check(b.Append("notes", segment.Row{fmt.Appendf(nil, "of block %d", n)}))
-		_, err := b.Commit(ctx) // durable when it returns, both tables or none
+		check(b.Append("blocks", segment.Row{fmt.Appendf(nil, "hash-%d", n), fmt.Appendf(nil, "header %d", n)}))
+		for i := range 2 {
+			check(b.Append("transactions", segment.Row{fmt.Appendf(nil, "transaction %d of block %d", i, n)}))
+			check(b.Append("receipts", segment.Row{fmt.Appendf(nil, "receipt %d of block %d", i, n)}))
+		}
+		end, err := b.Commit(ctx) // durable when it returns, three tables or none
 		check(err)
+		ends = append(ends, end)
 	}
 	before, err := a.View() // stays as it is
 	check(err)
-	check(a.Rewind(ctx, archive.Position{"blocks": 3, "notes": 3})) // a reorganisation
-	check(a.Seal(ctx))                                              // by itself at Options.SealBytes
+	defer before.Close()
+	check(a.Rewind(ctx, ends[2])) // a reorganisation: block 2 is the last one now
+	check(a.Seal(ctx))            // by itself at Options.SealBytes
 
+	blocks, err := a.Table("blocks")
+	check(err)
+	row, err := blocks.Row(nil, 2)
+	check(err)
+	fmt.Printf("block 2 is %s, %s\n", row[0], row[1])
 	now, err := a.View()
 	check(err)
-	row, err := now.Lookup("block_hash", []byte("h002"))
-	fmt.Println("now:", now.Position(), "h002 is row", row, err)
-	_, err = now.Lookup("block_hash", []byte("h004"))
-	fmt.Println(err)
-	row, err = before.Lookup("block_hash", []byte("h004"))
-	fmt.Println("before:", before.Position(), "h004 is row", row, err)
-	now.Close()
-	before.Close()
+	defer now.Close()
+	n, err := now.Lookup("block_hash", []byte("hash-1"))
+	fmt.Println("hash-1 is block", n, err)
+	_, err = now.Lookup("block_hash", []byte("hash-4"))
+	fmt.Println("hash-4:", err)
+	n, err = before.Lookup("block_hash", []byte("hash-4"))
+	fmt.Println("before, hash-4 was block", n, err)
+	fmt.Println(now.Position())
 	// Output:
-	// now: map[blocks:3 notes:3] h002 is row 2 <nil>
-	// archive: no row has this key: index "block_hash"
-	// before: map[blocks:5 notes:5] h004 is row 4 <nil>
+	// block 2 is hash-2, header 2
+	// hash-1 is block 1 <nil>
+	// hash-4: archive: no row has this key: index "block_hash"
+	// before, hash-4 was block 4 <nil>
+	// map[blocks:3 receipts:6 transactions:6]
 }
