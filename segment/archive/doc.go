@@ -68,7 +68,24 @@
 // who has kept such a checksum learns what became of it (Expect, CheckList).
 //
 // A segment that is damaged or missing makes its own rows unreadable, as far as
-// the damage goes, and no others.
+// the damage goes, and no others. A damaged manifest or log is an error of Open; the
+// segments stand alone and can be read with OpenFile. A damaged index is dropped.
+//
+// Two things are not promised. After a sync that failed, what the system has in its page
+// cache is trusted when the archive is opened anew, as Pebble does: Open syncs the newest
+// log again, but some systems have marked its pages as written by then, and a later crash
+// of the machine can take what was read from them. And logs carry numbers without gaps,
+// but nothing says which one is the newest: where the newest logs are removed by hand,
+// the rows in them are missed as far as the manifest knows of them, which was written by
+// the last seal, recompression, prune, new index or rewind into segments, and not beyond.
+//
+// # Observation
+//
+// Options.EventListener is told of commits, syncs, seals, recompressed segments, rewinds,
+// prunes, indexes, removed files, damage, and errors in the background, on the goroutine
+// that does the work. Archive.Metrics counts the same, and says what tables, logs, cache
+// and files are at; it waits for no I/O. Each is for one Archive, from Open to Close:
+// another process that reads the same directory has its own.
 //
 // # Concurrency and lifetimes
 //

@@ -83,3 +83,50 @@ func TestDamagedLog(t *testing.T) {
 		t.Fatalf("zeros: %v, %v", c, err)
 	}
 }
+
+// Newest logs that somebody has removed are missed as far as the manifest knows of them,
+// and not beyond, as the package says; one between others is.
+func TestLogRemoved(t *testing.T) {
+	fs := vfs.NewMem()
+	o := archive.Options{SealBytes: -1, Workers: 1}
+	mustClose(t, openPairs(t, fs, o))
+	for n := range uint64(3) { // a log each
+		a := mustOpen(t, fs, "/chain", o)
+		if _, err := pair(a, n); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, a)
+	}
+	newest := readFile(t, fs, "/chain/log-000003")
+	remove := func(name string) {
+		t.Helper()
+		if err := fs.Remove("/chain/" + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove("log-000003")
+	a := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
+	if c, err := read(a); err != nil || len(c.rows["blocks"]) != 2 {
+		t.Errorf("%d blocks, %v", len(c.rows["blocks"]), err)
+	}
+	mustClose(t, a)
+	writeFile(t, fs, "/chain/log-000003", newest)
+
+	between := readFile(t, fs, "/chain/log-000002")
+	remove("log-000002")
+	var le *archive.LogError
+	if _, err := archive.Open(fs, "/chain", o); !errors.As(err, &le) || le.File != "log-000002" {
+		t.Errorf("a log between others: %v", err)
+	}
+	writeFile(t, fs, "/chain/log-000002", between)
+
+	a = mustOpen(t, fs, "/chain", o) // its manifest will know of three records
+	if err := a.CreateIndex(t.Context(), archive.IndexSpec{Name: "note", Table: "notes", Key: key(t, "note")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, a)
+	remove("log-000003")
+	if _, err := archive.Open(fs, "/chain", o); !errors.As(err, &le) || !errors.Is(err, segment.ErrCorrupt) {
+		t.Errorf("a log that the manifest knows: %v", err)
+	}
+}
