@@ -82,6 +82,14 @@ func ioError(what, path string, err error) error {
 	return fmt.Errorf("archive: %s %s: %w", what, path, err)
 }
 
+// noSpace adds ErrNoSpace to an error of a full disk that another package has placed.
+func noSpace(err error) error {
+	if vfs.IsNoSpaceError(err) && !errors.Is(err, ErrNoSpace) {
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
+	return err
+}
+
 // notArchive returns ErrNotArchive with the path that is not there.
 func notArchive(path string, err error) error {
 	var pe *iofs.PathError

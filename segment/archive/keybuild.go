@@ -14,8 +14,10 @@ import (
 )
 
 // BuildIndex makes an index of all rows that its table has, in the place of what there
-// was; rows that are committed meanwhile are in it too. Rewinds wait.
-func (a *Archive) BuildIndex(ctx context.Context, name string, progress func(rows, of uint64)) error {
+// was; rows that are committed meanwhile are in it too. Rewinds wait. ErrNoSpace where
+// the disk is full: the index then answers nothing until it is built.
+func (a *Archive) BuildIndex(ctx context.Context, name string, progress func(rows, of uint64)) (err error) {
+	defer func() { err = noSpace(err) }()
 	ctx, end, err := a.begin(ctx, true)
 	if err != nil {
 		return err
