@@ -95,3 +95,12 @@ func unmount(t *testing.T, dir string) {
 		t.Errorf("unmounting %s, is a file open still? %v", dir, err)
 	}
 }
+
+// On a read-only mount of a disk on which a writer is at work, too.
+func TestReadOnlyMount(t *testing.T) {
+	if !inOwnMounts(t) {
+		return
+	}
+	root := tmpfs(t, 32<<20)
+	readsBeside(t, filepath.Join(root, "chain"), filepath.Join(readOnlyMount(t, root), "chain"))
+}
