@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/segstore/segstore/segment"
@@ -262,20 +261,4 @@ func TestRangesAndColumns(t *testing.T) {
 	if i != 300 || n != 250 {
 		t.Fatalf("%d values, %d rows", i, n)
 	}
-}
-
-// 10,000 segments open without reading any.
-func TestOpenManySegments(t *testing.T) {
-	fs := vfs.NewMem()
-	tables := []testTable{{spec: archive.TableSpec{Name: "notes", Schema: notesSchema(), Policy: policy(t, rawPolicy)}}}
-	mustBuild(t, fs, "/chain", archive.CreateOptions{}, tables)
-	archive.WriteManySegments(t, fs, "/chain", 10000)
-	began := time.Now()
-	a := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
-	took := time.Since(began)
-	defer mustClose(t, a)
-	if i := a.Info(); i.Segments != 10000 || a.Metrics().Counters.FilesOpened != 0 {
-		t.Fatalf("info %+v", i)
-	}
-	t.Logf("opened in %v, manifest of %d bytes", took, a.Info().ManifestBytes)
 }
