@@ -76,7 +76,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func bytesOf(t *testing.T, dir string) (sum int64) {
+func bytesOf(t testing.TB, dir string) (sum int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
