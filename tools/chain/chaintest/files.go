@@ -119,7 +119,7 @@ func dataFolders() (dirs []string) {
 }
 
 // ModuleFile returns a file of a module, "path@version/file", from the cache of Go modules. Where it is not there the test is
-// skipped; `go mod download -json path@version` in any folder brings it.
+// skipped, or fails where REALDATA=required; `go mod download -json path@version` in any folder brings it.
 func ModuleFile(tb testing.TB, name string) chain.File {
 	tb.Helper()
 	cache := os.Getenv("GOMODCACHE")
@@ -130,7 +130,11 @@ func ModuleFile(tb testing.TB, name string) chain.File {
 	if err != nil {
 		module, rest, _ := strings.Cut(name, "@")
 		version, _, _ := strings.Cut(rest, "/")
-		tb.Skipf("%s is not in the module cache (go mod download -json %s@%s)", name, module, version)
+		missing := fmt.Sprintf("%s is not in the module cache (go mod download -json %s@%s)", name, module, version)
+		if os.Getenv("REALDATA") == "required" {
+			tb.Fatalf("%s, and REALDATA=required", missing)
+		}
+		tb.Skip(missing)
 	}
 	return f
 }
