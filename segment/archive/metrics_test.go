@@ -274,9 +274,9 @@ func TestNoListenerNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkCommit commits a block and two notes, on a memory disk, without a listener and
+// BenchmarkListener commits a block and two notes, on a memory disk, without a listener and
 // with one of everything.
-func BenchmarkCommit(b *testing.B) {
+func BenchmarkListener(b *testing.B) {
 	ctx := context.Background()
 	for name, l := range map[string]*archive.EventListener{
 		"nobody": nil,
