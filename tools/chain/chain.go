@@ -34,6 +34,9 @@ type Sink interface {
 	Create(t Table) error
 	// Append adds the next row of a table. It copies what it keeps: the caller reuses row and its values.
 	Append(table string, row segment.Row) error
+	// Mark says that the rows so far belong together: each block with all that is of it, each line, each source is whole.
+	// A sink that makes rows durable in parts ends a part here only.
+	Mark() error
 }
 
 // View is what an exporter reads: tables that do not change while it is in use. Scans of one view may run at the same
@@ -69,6 +72,14 @@ type Exporter interface {
 type ImportOptions struct {
 	// MaxBlockBytes is the largest block, in bytes as decoded, that is read; a longer one is an error. Default 128 MiB.
 	MaxBlockBytes int
+	// After, when not nil, is what the sink holds already: rows go behind those that are there, and no table is created. Its
+	// tables must have the schemas that the importer gives them (ErrTables), and end where its last source does (*GapError);
+	// Ethereum's first block must follow the last one by number and parent's hash (*InputError). It is read before the
+	// first row is appended, and not after.
+	After View
+	// AllowGap lets rows come behind After where they do not follow: blocks with other numbers, and rows behind some that no
+	// source has.
+	AllowGap bool
 	// Progress, when not nil, is called from the importing goroutine now and then, and once at the end: bytes of source
 	// files read (as they lie on disk) and to read. total is -1 when the size of a file is not known.
 	Progress func(done, total int64)
@@ -102,7 +113,7 @@ type Imported struct {
 // TableReport counts what was appended to one table.
 type TableReport struct {
 	Table    string `json:"table"`
-	FirstRow uint64 `json:"first_row"`
+	FirstRow uint64 `json:"first_row"` // of those that were appended
 	Rows     uint64 `json:"rows"`
 	RawBytes uint64 `json:"raw_bytes"` // bytes of all values
 }

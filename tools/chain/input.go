@@ -192,6 +192,15 @@ func (in *Input) Peek(n int) ([]byte, error) {
 	return b, nil
 }
 
+// PeekSome returns bytes that follow, at most InputBuffer, without moving on: at least one, more as far as they are there
+// without waiting for a pipe; none, and no error, where the file ends. Valid until the next call.
+func (in *Input) PeekSome() ([]byte, error) {
+	if b, err := in.Peek(1); len(b) == 0 {
+		return nil, err
+	}
+	return in.Peek(in.br.Buffered())
+}
+
 // ReadN reads the next n bytes, of a thing called want, into buf's memory or, where that is too small, newly allocated
 // memory; no more is allocated than the file is known to hold, or than twice what was read so far.
 func (in *Input) ReadN(buf []byte, n int, want string) ([]byte, error) {

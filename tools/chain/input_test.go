@@ -83,6 +83,26 @@ func TestInput(t *testing.T) {
 	}
 }
 
+// What a pipe has is seen before there is more.
+func TestPeekSome(t *testing.T) {
+	r, w := io.Pipe()
+	in, err := chain.OpenInput(t.Context(), chain.File{Name: "f", Size: -1, Open: func() (io.ReadCloser, error) { return r, nil }}, chain.InputOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = w.Write([]byte("some")) }() // and nothing more
+	if b, err := in.PeekSome(); err != nil || string(b) != "some" {
+		t.Fatalf("%q, %v", b, err)
+	}
+	if err := in.Skip(4, "what is there"); err != nil {
+		t.Fatal(err)
+	}
+	go w.Close()
+	if b, err := in.PeekSome(); err != nil || len(b) != 0 {
+		t.Fatalf("%q, %v", b, err)
+	}
+}
+
 // What is not there is an error with place, and costs no memory.
 func TestInputShort(t *testing.T) {
 	data := noise(1000)

@@ -31,11 +31,14 @@ var _ chain.Importer = Importer{}
 
 // Import appends the blocks of files. o.MaxBlockBytes is MaxBlockBytes at most, and by default.
 func (im Importer) Import(ctx context.Context, files []chain.File, sink chain.Sink, o chain.ImportOptions) (chain.Report, error) {
-	tally := chain.NewTally(sink)
+	tally := chain.NewTally(sink, o.After)
 	for _, t := range tables() {
 		if err := tally.Create(t); err != nil {
 			return chain.Report{}, err
 		}
+	}
+	if err := chain.CheckBlocks(o, BlocksTable, TransactionsTable); err != nil {
+		return chain.Report{}, err
 	}
 	s := &scan{
 		options: im,
@@ -44,6 +47,7 @@ func (im Importer) Import(ctx context.Context, files []chain.File, sink chain.Si
 		p:       newParser(!im.SkipChecks),
 		limit:   min(cmp.Or(max(o.MaxBlockBytes, 0), MaxBlockBytes), MaxBlockBytes),
 	}
+	s.blocks, s.transactions = tally.Next(BlocksTable), tally.Next(TransactionsTable)
 	report := chain.Report{Sources: []chain.Imported{}}
 	for _, f := range files {
 		source, err := s.file(ctx, f, files)
@@ -51,7 +55,7 @@ func (im Importer) Import(ctx context.Context, files []chain.File, sink chain.Si
 			return chain.Report{}, err
 		}
 		report.Sources = append(report.Sources, source)
-		if err := tally.Append(chain.SourcesTable, source.AppendRow(nil)); err != nil {
+		if err := tally.AppendSource(&source.Source); err != nil {
 			return chain.Report{}, err
 		}
 	}
@@ -63,7 +67,7 @@ func (im Importer) Import(ctx context.Context, files []chain.File, sink chain.Si
 // scan is an import under way; w, size and the source are those of the file being read.
 type scan struct {
 	options Importer
-	sink    chain.Sink
+	sink    *chain.Tally
 	meter   *chain.Meter
 	p       *parser
 	limit   int
@@ -72,7 +76,7 @@ type scan struct {
 	size int64 // of the file, or below 0
 	junk junk
 
-	blocks, transactions uint64 // rows so far
+	blocks, transactions uint64 // numbers of the next rows
 
 	row    segment.Row
 	values []byte
@@ -201,7 +205,10 @@ func (s *scan) append(block, framing []byte) error {
 	s.row = append(s.row[:0], block[:headerBytes], s.values[:8], s.values[8:], framing)
 	s.transactions += uint64(len(s.p.txs))
 	s.blocks++
-	return s.sink.Append(BlocksTable, s.row)
+	if err := s.sink.Append(BlocksTable, s.row); err != nil {
+		return err
+	}
+	return s.sink.Mark()
 }
 
 // appendShape appends the extra record of a source: magic, key.

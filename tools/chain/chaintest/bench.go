@@ -50,6 +50,9 @@ func (Discard) Create(chain.Table) error { return nil }
 // Append does nothing.
 func (Discard) Append(string, segment.Row) error { return nil }
 
+// Mark does nothing.
+func (Discard) Mark() error { return nil }
+
 // Nowhere is a chain.Output that keeps nothing.
 type Nowhere struct{}
 

@@ -79,6 +79,9 @@ func (m *Memory) Append(name string, row segment.Row) error {
 	return nil
 }
 
+// Mark does nothing: rows are there at once.
+func (m *Memory) Mark() error { return nil }
+
 // Tables returns the tables in the order of creation.
 func (m *Memory) Tables() []chain.Table {
 	all := make([]chain.Table, len(m.tables))
@@ -138,6 +141,13 @@ func (m *Memory) Drop(name string) {
 			m.tables = append(m.tables[:i], m.tables[i+1:]...)
 			return
 		}
+	}
+}
+
+// Cut removes the last n rows of a table.
+func (m *Memory) Cut(name string, n uint64) {
+	if t := m.table(name); t != nil {
+		t.rows = t.rows[:uint64(len(t.rows))-n]
 	}
 }
 

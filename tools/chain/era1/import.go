@@ -44,8 +44,11 @@ func (Importer) Import(ctx context.Context, files []chain.File, sink chain.Sink,
 			return chain.Report{}, err
 		}
 	}
-	tally := chain.NewTally(sink)
+	tally := chain.NewTally(sink, o.After)
 	w, err := ethereum.NewWriter(tally, ethereum.FirstRow(spans), true)
+	if err == nil {
+		err = ethereum.Follow(o, spans)
+	}
 	if err != nil {
 		return chain.Report{}, err
 	}
@@ -75,7 +78,8 @@ type pass struct {
 	block      ethereum.Block
 }
 
-// survey walks over the entries of a file, and reads the number of the first block.
+// survey walks over the entries of a file, and reads the header of the first block. That the others follow it is checked
+// where they are read.
 func (p *pass) survey(f chain.File) (ethereum.Span, error) {
 	in, err := chain.OpenInput(p.ctx, f, chain.InputOptions{})
 	if err != nil {
@@ -92,7 +96,8 @@ func (p *pass) survey(f chain.File) (ethereum.Span, error) {
 	if err := p.header(in, e); err != nil {
 		return ethereum.Span{}, err
 	}
-	span := ethereum.Span{First: p.block.Number, Blocks: 1, Contiguous: true}
+	span := ethereum.Span{File: f.Name}
+	span.Add(&p.block, e.offset)
 	for {
 		e, err := nextEntry(in, "more entries, up to a block index")
 		if err != nil {

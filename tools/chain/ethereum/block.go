@@ -10,6 +10,7 @@ import (
 type Block struct {
 	Number          uint64
 	Header          []byte   // RLP list
+	Parent          []byte   // hash of the block before, as the header has it
 	Uncles          []byte   // RLP list of headers
 	Withdrawals     []byte   // RLP list; nil where the body has none
 	TotalDifficulty []byte   // 32 bytes, little-endian, as era1 has it; nil where the source has none
@@ -49,6 +50,9 @@ func (b *Block) header(it item) error {
 		}
 		if field.list {
 			return field.shape(want, "item %d is a list", n)
+		}
+		if n == 0 {
+			b.Parent = field.payload
 		}
 		if n == numberItem {
 			if len(field.payload) > 8 || len(field.payload) > 0 && field.payload[0] == 0 {

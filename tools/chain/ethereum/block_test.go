@@ -74,9 +74,9 @@ func TestSplitAndJoin(t *testing.T) {
 			t.Fatalf("block %d does not come back from geth's form", x.Number)
 		}
 		for form, raw := range map[ethereum.Form][]byte{ethereum.RLPS: rlps, ethereum.Geth: geth} {
-			number, got, err := ethereum.Start(raw)
-			if err != nil || got != form || number != x.Number {
-				t.Fatalf("block %d in form %v: number %d, form %v, %v", x.Number, form, number, got, err)
+			start, got, err := ethereum.Start(raw)
+			if err != nil || got != form || start.Number != x.Number {
+				t.Fatalf("block %d in form %v: number %d, form %v, %v", x.Number, form, start.Number, got, err)
 			}
 		}
 	}
@@ -180,8 +180,8 @@ func FuzzBlock(f *testing.F) {
 			if again := b.AppendRLPS(nil); !bytes.Equal(again, raw) {
 				t.Errorf("rlps: %x, again %x", raw, again)
 			}
-			if number, _, err := ethereum.Start(raw); err != nil || number != b.Number {
-				t.Errorf("start of %x: number %d, %v", raw, number, err)
+			if start, _, err := ethereum.Start(raw); err != nil || start.Number != b.Number || !bytes.Equal(start.Parent, b.Parent) {
+				t.Errorf("start of %x: number %d, %v", raw, start.Number, err)
 			}
 		}
 		if b.SplitGeth(raw) == nil {

@@ -46,24 +46,23 @@ func (f *Form) UnmarshalText(b []byte) error {
 	return fmt.Errorf("ethereum: form %q is not auto, geth or rlps", b)
 }
 
-// Start reads the number and the form of the block whose first bytes b holds. The header and the first bytes of what follows
+// Start reads the header and the form of the block whose first bytes b holds. The header and the first bytes of what follows
 // it are needed; where b ends before them, the error is ErrShort.
-func Start(b []byte) (number uint64, form Form, err error) {
+func Start(b []byte) (block Block, form Form, err error) {
 	_, head, _, err := ItemHeader(b)
 	if err != nil {
-		return 0, Auto, &SyntaxError{Want: "a block", Err: err}
+		return block, Auto, &SyntaxError{Want: "a block", Err: err}
 	}
 	s := items{b: b[head:], offset: head}
 	h, err := s.list("a block header")
 	if err != nil {
-		return 0, Auto, err
+		return block, Auto, err
 	}
-	var block Block
 	if err := block.header(h); err != nil {
-		return 0, Auto, err
+		return block, Auto, err
 	}
 	form, err = secondItem(s)
-	return block.Number, form, err
+	return block, form, err
 }
 
 // secondItem tells a body from a list of transactions. Both are lists, of which only the prefixes are looked at, since the

@@ -2,38 +2,14 @@ package ethereum
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/tools/chain"
 )
 
-// Span is a run of blocks with consecutive numbers, as a source file may be.
-type Span struct {
-	First      uint64 // number of the first block
-	Blocks     uint64
-	Contiguous bool // the numbers are consecutive
-}
-
-// FirstRow returns the number of the first row of blocks: that of the first block where the blocks of all spans, one after
-// another, have consecutive numbers, so that a row is found by its number; else 0.
-func FirstRow(spans []Span) uint64 {
-	if len(spans) == 0 {
-		return 0
-	}
-	next := spans[0].First
-	for _, s := range spans {
-		if !s.Contiguous || s.First != next || s.First > math.MaxInt64-s.Blocks {
-			return 0
-		}
-		next = s.First + s.Blocks
-	}
-	return spans[0].First
-}
-
 // Writer appends blocks to the tables. It is for one goroutine.
 type Writer struct {
-	sink        chain.Sink
+	sink        *chain.Tally
 	receipts    bool
 	next        uint64 // row of blocks
 	transaction uint64 // row of transactions
@@ -41,8 +17,9 @@ type Writer struct {
 	num         [3][8]byte
 }
 
-// NewWriter creates the tables in sink; that of receipts only where it is asked for. The first block becomes row firstRow.
-func NewWriter(sink chain.Sink, firstRow uint64, receipts bool) (*Writer, error) {
+// NewWriter creates the tables in sink; that of receipts only where it is asked for. The first block becomes row firstRow,
+// unless there are tables already: then rows go behind theirs.
+func NewWriter(sink *chain.Tally, firstRow uint64, receipts bool) (*Writer, error) {
 	tables := []chain.Table{
 		{Name: chain.SourcesTable, Schema: chain.SourcesSchema()},
 		{Name: BlocksTable, Schema: BlocksSchema(), FirstRow: firstRow},
@@ -57,7 +34,10 @@ func NewWriter(sink chain.Sink, firstRow uint64, receipts bool) (*Writer, error)
 			return nil, err
 		}
 	}
-	return &Writer{sink: sink, receipts: receipts, next: firstRow, block: make(segment.Row, 7), row: make(segment.Row, 1)}, nil
+	return &Writer{
+		sink: sink, receipts: receipts, next: sink.Next(BlocksTable), transaction: sink.Next(TransactionsTable),
+		block: make(segment.Row, 7), row: make(segment.Row, 1),
+	}, nil
 }
 
 // NextRow returns the row that the next block will be.
@@ -94,10 +74,10 @@ func (w *Writer) Append(b *Block) error {
 	}
 	w.next++
 	w.transaction += uint64(len(b.Transactions))
-	return nil
+	return w.sink.Mark()
 }
 
 // AppendSource appends a row of the table sources.
 func (w *Writer) AppendSource(s *chain.Source) error {
-	return w.sink.Append(chain.SourcesTable, s.AppendRow(nil))
+	return w.sink.AppendSource(s)
 }

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/segstore/segstore/segment"
-	"github.com/segstore/segstore/tools/chain"
 )
 
 // Kind is how JSON shows a column's values.
@@ -124,7 +123,7 @@ func Schema(columns []Column) (segment.Schema, error) {
 // columnsOf returns the columns of a schema made by Schema, with fields.
 func columnsOf(s segment.Schema, fields []string) ([]Column, error) {
 	if len(fields) != len(s.Columns) {
-		return nil, fmt.Errorf("%w: %d fields for %d columns", chain.ErrCannotExport, len(fields), len(s.Columns))
+		return nil, fmt.Errorf("%d fields for %d columns", len(fields), len(s.Columns))
 	}
 	columns := make([]Column, len(fields))
 next:
@@ -135,7 +134,7 @@ next:
 				continue next
 			}
 		}
-		return nil, fmt.Errorf("%w: column %q of %s and format %q", chain.ErrCannotExport, c.Name, c.KindString(), c.Format)
+		return nil, fmt.Errorf("column %q of %s and format %q", c.Name, c.KindString(), c.Format)
 	}
 	return columns, nil
 }

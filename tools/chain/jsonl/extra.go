@@ -71,7 +71,7 @@ func parseExtra(record []byte, tables []chain.Table) (extra, error) {
 		}
 		columns, err := columnsOf(t.Schema, fields)
 		if err != nil {
-			return extra{}, err
+			return extra{}, fmt.Errorf("%w: table %q: %w", chain.ErrCannotExport, x.table, err)
 		}
 		x.codecs, err = newCodecs(columns)
 		for i := range x.codecs {

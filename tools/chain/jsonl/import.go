@@ -18,19 +18,27 @@ var le = binary.LittleEndian
 
 // Importer reads JSON lines, also gzipped.
 type Importer struct {
-	Table   string   // name of the table. Default "rows"
-	Columns []Column // at least one
+	// Table is the name of the table. Default "rows"; behind tables that are there, the only one beside the sources, if so.
+	Table string
+	// Columns are at least one; behind a table that is there, default those of its last source.
+	Columns []Column
 }
 
 var _ chain.Importer = Importer{}
 
 // Import appends a row for each line of files. o.MaxBlockBytes limits the length of a line.
 func (im Importer) Import(ctx context.Context, files []chain.File, sink chain.Sink, o chain.ImportOptions) (chain.Report, error) {
+	var last chain.Source
+	var err error
+	if o.After != nil {
+		if last, err = im.behind(o.After); err != nil {
+			return chain.Report{}, err
+		}
+	}
 	table := chain.Table{Name: cmp.Or(im.Table, DefaultTable)}
 	if table.Name == chain.SourcesTable {
 		return chain.Report{}, fmt.Errorf("jsonl: the table's name %q is taken", table.Name)
 	}
-	var err error
 	if table.Schema, err = Schema(im.Columns); err != nil {
 		return chain.Report{}, err
 	}
@@ -38,14 +46,17 @@ func (im Importer) Import(ctx context.Context, files []chain.File, sink chain.Si
 	if err != nil {
 		return chain.Report{}, err
 	}
-	tally := chain.NewTally(sink)
+	tally := chain.NewTally(sink, o.After)
 	for _, t := range []chain.Table{{Name: chain.SourcesTable, Schema: chain.SourcesSchema()}, table} {
 		if err := tally.Create(t); err != nil {
 			return chain.Report{}, err
 		}
 	}
+	if err := chain.CheckSources(o, table.Name, last, nil); err != nil {
+		return chain.Report{}, err
+	}
 	s := &scan{
-		table: table.Name, sink: tally, object: object, meter: chain.FilesMeter(files, o.Progress),
+		rows: tally.Next(table.Name), table: table.Name, sink: tally, object: object, meter: chain.FilesMeter(files, o.Progress),
 		limit: min(cmp.Or(max(o.MaxBlockBytes, 0), chain.DefaultMaxBlockBytes), segment.MaxRowBytes),
 	}
 	report := chain.Report{Sources: []chain.Imported{}}
@@ -55,7 +66,7 @@ func (im Importer) Import(ctx context.Context, files []chain.File, sink chain.Si
 			return chain.Report{}, err
 		}
 		report.Sources = append(report.Sources, source)
-		if err := tally.Append(chain.SourcesTable, source.AppendRow(nil)); err != nil {
+		if err := tally.AppendSource(&source.Source); err != nil {
 			return chain.Report{}, err
 		}
 	}
@@ -67,11 +78,11 @@ func (im Importer) Import(ctx context.Context, files []chain.File, sink chain.Si
 // scan is an import under way.
 type scan struct {
 	table  string
-	sink   chain.Sink
+	sink   *chain.Tally
 	object *object
 	meter  *chain.Meter
 	limit  int
-	rows   uint64
+	rows   uint64 // number of the next row
 	buf    []byte // of lines
 	canon  canon
 }
@@ -103,6 +114,9 @@ func (s *scan) file(ctx context.Context, f chain.File) (chain.Imported, error) {
 			return chain.Imported{}, err
 		}
 		if err := s.sink.Append(s.table, s.object.row); err != nil {
+			return chain.Imported{}, err
+		}
+		if err := s.sink.Mark(); err != nil {
 			return chain.Imported{}, err
 		}
 		s.rows++

@@ -34,7 +34,7 @@ func (l *lines) next() (line []byte, newline bool, err error) {
 		if seen = len(rest); i >= 0 || seen > l.limit {
 			return nil, false, l.in.Fail(l.off, fmt.Sprintf("a newline within %d bytes", l.limit), ErrLongLine)
 		}
-		b, err := l.in.Peek(chain.InputBuffer)
+		b, err := l.in.PeekSome() // a line of a pipe need not wait for the next one
 		if err != nil {
 			return nil, false, err
 		}

@@ -46,8 +46,14 @@ func (im Importer) Import(ctx context.Context, files []chain.File, sink chain.Si
 		}
 		receipts = receipts || forms[i] == ethereum.RLPS
 	}
-	tally := chain.NewTally(sink)
+	if o.After != nil {
+		receipts = receipts || ethereum.HasReceipts(o.After)
+	}
+	tally := chain.NewTally(sink, o.After)
 	w, err := ethereum.NewWriter(tally, ethereum.FirstRow(spans), receipts)
+	if err == nil {
+		err = ethereum.Follow(o, spans)
+	}
 	if err != nil {
 		return chain.Report{}, err
 	}
@@ -82,7 +88,7 @@ func (p *pass) survey(f chain.File) (form ethereum.Form, span ethereum.Span, err
 		return 0, span, err
 	}
 	defer in.Close()
-	span.Contiguous = true
+	span.File = f.Name
 	for {
 		size, err := p.next(in)
 		if err != nil {
@@ -91,16 +97,14 @@ func (p *pass) survey(f chain.File) (form ethereum.Form, span ethereum.Span, err
 		if size == 0 {
 			break
 		}
-		number, found, err := start(in, size)
+		block, found, err := start(in, size)
 		if err != nil {
 			return 0, span, err
 		}
 		if span.Blocks == 0 {
-			span.First, form = number, found
-		} else if number != span.First+span.Blocks {
-			span.Contiguous = false
+			form = found
 		}
-		span.Blocks++
+		span.Add(&block, in.Offset())
 		if err := in.Skip(int64(size), "a block"); err != nil {
 			return 0, span, err
 		}
@@ -138,26 +142,26 @@ func (p *pass) next(in *chain.Input) (int, error) {
 	return size, nil
 }
 
-// start looks at the block of size bytes that comes next.
-func start(in *chain.Input, size int) (uint64, ethereum.Form, error) {
+// start looks at the block of size bytes that comes next. It is valid until in moves on.
+func start(in *chain.Input, size int) (ethereum.Block, ethereum.Form, error) {
 	b, err := in.Peek(min(size, peekFirst))
 	if err != nil {
-		return 0, 0, err
+		return ethereum.Block{}, 0, err
 	}
-	number, form, err := ethereum.Start(b)
+	block, form, err := ethereum.Start(b)
 	if errors.Is(err, ethereum.ErrShort) && len(b) == peekFirst {
 		if b, err = in.Peek(min(size, chain.InputBuffer)); err != nil {
-			return 0, 0, err
+			return block, 0, err
 		}
-		number, form, err = ethereum.Start(b)
+		block, form, err = ethereum.Start(b)
 	}
 	switch {
 	case errors.Is(err, ethereum.ErrShort) && len(b) < min(size, chain.InputBuffer):
-		return 0, 0, in.Fail(in.Offset(), blockOf(size), chain.ErrTruncated)
+		return block, 0, in.Fail(in.Offset(), blockOf(size), chain.ErrTruncated)
 	case err != nil:
-		return 0, 0, syntax(in, in.Offset(), err)
+		return block, 0, syntax(in, in.Offset(), err)
 	}
-	return number, form, nil
+	return block, form, nil
 }
 
 func blockOf(size int) string { return fmt.Sprintf("a block of %d bytes", size) }

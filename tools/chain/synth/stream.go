@@ -70,7 +70,7 @@ func (g *Generator) Fill(ctx context.Context, sink chain.Sink, name string, l Li
 	if err := l.check(); err != nil {
 		return chain.Report{}, err
 	}
-	tally := chain.NewTally(sink)
+	tally := chain.NewTally(sink, nil)
 	w, err := ethereum.NewWriter(tally, g.number, true)
 	if err != nil {
 		return chain.Report{}, err

@@ -18,9 +18,9 @@ import (
 // demoFlags are the flags of demo.
 type demoFlags struct {
 	importOptions
-	from, keep, profile string
-	bytes, seed         uint64
-	level               int
+	keep, profile string
+	bytes, seed   uint64
+	level         int
 }
 
 func (a *app) demoVerb() *cobra.Command {
@@ -105,6 +105,9 @@ func (a *app) demoSource(ctx context.Context, o demoFlags, paths []string) (chai
 		return im, []chain.File{synth.File("made-up.rlps", o.seed, synth.Limit{Bytes: o.bytes})}, nil
 	}
 	im, err := importer(o.from, o.importOptions)
+	if err == nil {
+		err = o.needColumns()
+	}
 	if err != nil {
 		return nil, nil, usage(err)
 	}

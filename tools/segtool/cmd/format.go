@@ -16,12 +16,62 @@ import (
 // formats are the names that --from and --to know.
 func formats() []string { return []string{"era1", "rlp", "geth", "rlps", "blk", "jsonl"} }
 
-// importOptions are what importers of one format need.
+// importOptions are what the importers of the formats need.
 type importOptions struct {
+	from            string
 	table, columns  string // jsonl
 	maxLine         uint64 // jsonl
 	magic, key      string // blk
 	keepJunk, trust bool   // blk
+}
+
+// formatHelp is for the help of verbs with these flags.
+const formatHelp = `Formats:
+  era1   Ethereum before the merge, 8192 blocks a file
+  rlp    Ethereum blocks in RLP one after another, also gzipped: what geth exports
+         (geth), or header, body and receipts (rlps); geth or rlps insists on one
+  blk    Bitcoin Core's blkNNNNN.dat, also with its xor.dat, and raw blocks
+  jsonl  JSON lines: --columns says which fields and kinds, bytes (text), hex,
+         base64, uint or fixed(N); "-" is stdin`
+
+// add adds the flags. The checks come with them, but for the columns of JSON lines: they may be known otherwise.
+func (o *importOptions) add(c *cobra.Command) {
+	f := c.Flags()
+	wordFlag(c, &o.from, "from", "", formats(), "format: "+strings.Join(formats(), ", "))
+	o.columnsFlag(c, "jsonl: columns, name:kind or name=field:kind, with commas between")
+	bytesFlag(c, &o.maxLine, "max-line", "16MiB", 1, maxLine, "jsonl: longest line; memory is about ten times that at the most")
+	textFlag(c, &o.table, "table", `jsonl: name of the table, a-z 0-9 _ (default "rows")`, newTable)
+	textFlag(c, &o.magic, "magic", "blk: network, as a name or 8 hex digits (default that of the first record)", parses(blk.ParseMagic))
+	textFlag(c, &o.key, "xor-key", "blk: key in hex (default that of xor.dat beside the files)", parses(blk.ParseKey))
+	f.BoolVar(&o.keepJunk, "keep-junk", false, "blk: keep bytes between blocks that are no block, instead of failing")
+	f.BoolVar(&o.trust, "skip-checks", false, "blk: do not compare Merkle roots")
+	required(c, "from")
+	check(c, func() error {
+		if o.from != "jsonl" && f.Changed("max-line") {
+			return usagef("--max-line is for --from jsonl")
+		}
+		if _, err := importer(o.from, *o); err != nil {
+			return usage(err)
+		}
+		return nil
+	})
+}
+
+// needColumns refuses JSON lines of unknown columns.
+func (o *importOptions) needColumns() error {
+	if o.from == "jsonl" && o.columns == "" {
+		return usagef("--from jsonl needs --columns name:kind,…")
+	}
+	return nil
+}
+
+// maxBlock returns the limit of a line of JSON; 0, the importer's own limit, for other
+// formats.
+func (o *importOptions) maxBlock() int {
+	if o.from != "jsonl" {
+		return 0
+	}
+	return int(o.maxLine)
 }
 
 // columnsFlag adds the columns of JSON lines.
@@ -69,14 +119,15 @@ func importer(format string, o importOptions) (chain.Importer, error) {
 		}
 		return im, nil
 	case "jsonl":
-		if o.columns == "" {
-			return nil, fmt.Errorf("--from jsonl needs --columns name:kind,…")
+		im := jsonl.Importer{Table: o.table}
+		if o.columns != "" {
+			columns, err := jsonl.ParseColumns(o.columns)
+			if err != nil {
+				return nil, err
+			}
+			im.Columns = columns
 		}
-		columns, err := jsonl.ParseColumns(o.columns)
-		if err != nil {
-			return nil, err
-		}
-		return jsonl.Importer{Table: o.table, Columns: columns}, nil
+		return im, nil
 	}
 	return nil, fmt.Errorf("--from %q is not one of %s", format, strings.Join(formats(), ", "))
 }

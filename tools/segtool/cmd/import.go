@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
-	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
 	"github.com/segstore/segstore/tools/chain"
-	"github.com/segstore/segstore/tools/chain/blk"
 	"github.com/segstore/segstore/tools/chain/jsonl"
 	"github.com/spf13/cobra"
 )
@@ -21,12 +18,8 @@ const maxLine = segment.MaxRowBytes
 
 // importFlags are the flags of import.
 type importFlags struct {
-	policyFlags
 	importOptions
-	from    string
-	segment uint64 // bytes
-	workers int
-	chainID string
+	archiveFlags
 }
 
 func (a *app) importVerb() *cobra.Command {
@@ -37,13 +30,7 @@ func (a *app) importVerb() *cobra.Command {
 		long: `Import reads files and makes DIR, which must not exist, an archive of what they hold.
 Export gives the files back. A failed or interrupted import leaves no DIR.
 
-Formats:
-  era1   Ethereum before the merge, 8192 blocks a file
-  rlp    Ethereum blocks in RLP one after another, also gzipped: what geth exports
-         (geth), or header, body and receipts (rlps); geth or rlps insists on one
-  blk    Bitcoin Core's blkNNNNN.dat, also with its xor.dat, and raw blocks
-  jsonl  JSON lines: --columns says which fields and kinds, bytes (text), hex,
-         base64, uint or fixed(N); "-" is stdin
+` + formatHelp + `
 
 ` + policyHelp,
 		example: `  segtool import --from era1 mainnet-*.era1 chain
@@ -62,7 +49,7 @@ Formats:
 			if err != nil {
 				return usage(err)
 			}
-			co, err := o.create(ctx, a)
+			co, err := o.options(ctx, a)
 			if err != nil {
 				return err
 			}
@@ -82,29 +69,9 @@ Formats:
 			return a.result(rep, func() { a.imported(rep, args[len(args)-1]) })
 		},
 	}.command()
-	f := c.Flags()
-	wordFlag(c, &o.from, "from", "", formats(), "format: "+strings.Join(formats(), ", "))
-	o.policyFlags.add(c)
-	bytesFlag(c, &o.segment, "segment-bytes", "512MiB", 1, 1<<40, "raw bytes at which a table's segment is cut")
-	workersFlag(c, &o.workers, "goroutines that compress")
-	textFlag(c, &o.chainID, "chain-id", "name of the chain, kept in the manifest: UTF-8, at most 256 bytes", chainID)
-	o.columnsFlag(c, "jsonl: columns, name:kind or name=field:kind, with commas between")
-	bytesFlag(c, &o.maxLine, "max-line", "16MiB", 1, maxLine, "jsonl: longest line; memory is about ten times that at the most")
-	textFlag(c, &o.table, "table", `jsonl: name of the table, a-z 0-9 _ (default "rows")`, newTable)
-	textFlag(c, &o.magic, "magic", "blk: network, as a name or 8 hex digits (default that of the first record)", parses(blk.ParseMagic))
-	textFlag(c, &o.key, "xor-key", "blk: key in hex (default that of xor.dat beside the files)", parses(blk.ParseKey))
-	f.BoolVar(&o.keepJunk, "keep-junk", false, "blk: keep bytes between blocks that are no block, instead of failing")
-	f.BoolVar(&o.trust, "skip-checks", false, "blk: do not compare Merkle roots")
-	required(c, "from")
-	check(c, func() error {
-		if o.from != "jsonl" && f.Changed("max-line") {
-			return usagef("--max-line is for --from jsonl")
-		}
-		if _, err := importer(o.from, o.importOptions); err != nil {
-			return usage(err)
-		}
-		return nil
-	})
+	o.importOptions.add(c)
+	o.archiveFlags.add(c)
+	check(c, o.needColumns)
 	return c
 }
 
@@ -126,36 +93,6 @@ func (a *app) sources(ctx context.Context, paths []string, from string) ([]chain
 		files = append(files, f)
 	}
 	return files, nil
-}
-
-// maxBlock returns the limit of a line of JSON; 0, the importer's own limit, for other
-// formats.
-func (o *importFlags) maxBlock() int {
-	if o.from != "jsonl" {
-		return 0
-	}
-	return int(o.maxLine)
-}
-
-// create returns the options for the archive.
-func (o *importFlags) create(ctx context.Context, a *app) (archive.CreateOptions, error) {
-	co := archive.CreateOptions{Workers: o.workers, ChainID: o.chainID, Logger: a.logger(), Context: ctx}
-	co.SegmentBytes = int64(o.segment)
-	p, err := o.policy(a)
-	if err == nil && len(p.Rules) == 0 {
-		p, err = codec.Profile(codec.DefaultProfile)
-	}
-	if err != nil {
-		return co, err
-	}
-	if o.encoding != "" {
-		p = p.WithEncoding(o.encoding)
-	}
-	if err := p.Validate(); err != nil {
-		return co, usage(err)
-	}
-	co.Policy = p
-	return co, nil
 }
 
 // importReport is the result of import.
@@ -188,14 +125,7 @@ func (a *app) importFiles(ctx context.Context, im chain.Importer, files []chain.
 			err = errors.Join(err, b.Abort())
 		}
 	}()
-	rep.Report, err = im.Import(ctx, files, sink{b}, chain.ImportOptions{Progress: p.set, MaxBlockBytes: maxBlock})
-	if errors.Is(err, jsonl.ErrLongLine) {
-		err = fmt.Errorf("%w: raise --max-line, up to %s", err, size(maxLine))
-	}
-	if err != nil {
-		return rep, err
-	}
-	if err = ctx.Err(); err != nil {
+	if rep.Report, err = read(ctx, im, files, sink{b}, chain.ImportOptions{Progress: p.set, MaxBlockBytes: maxBlock}); err != nil {
 		return rep, err
 	}
 	sealing = true
@@ -203,9 +133,29 @@ func (a *app) importFiles(ctx context.Context, im chain.Importer, files []chain.
 	return rep, err
 }
 
+// read imports files into a sink, to the end.
+func read(ctx context.Context, im chain.Importer, files []chain.File, s chain.Sink, o chain.ImportOptions) (chain.Report, error) {
+	rep, err := im.Import(ctx, files, s, o)
+	if errors.Is(err, jsonl.ErrLongLine) {
+		err = fmt.Errorf("%w: raise --max-line, up to %s", err, size(maxLine))
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	return rep, err
+}
+
 func (a *app) imported(rep importReport, dir string) {
+	a.sourcesRead(rep.Sources)
+	a.printf("\n")
+	a.tables(rep.Archive)
+	a.printf("\n%s: %s raw in %s, %s\n", dir, exact(rep.Archive.RawBytes), exact(rep.Archive.StoredBytes), percent(float64(rep.Archive.StoredBytes), float64(rep.Archive.RawBytes)))
+}
+
+// sourcesRead prints a line a source.
+func (a *app) sourcesRead(sources []chain.Imported) {
 	g := newGrid("source", "format", ">blocks", ">bytes", "comes back")
-	for _, s := range rep.Sources {
+	for _, s := range sources {
 		back := "byte for byte"
 		if s.Restore != chain.Identical {
 			back = "equal in content: " + s.Reason
@@ -213,9 +163,6 @@ func (a *app) imported(rep importReport, dir string) {
 		g.add(s.Name, s.Format, count(s.Blocks), count(s.Size), back)
 	}
 	g.print(a, "")
-	a.printf("\n")
-	a.tables(rep.Archive)
-	a.printf("\n%s: %s raw in %s, %s\n", dir, exact(rep.Archive.RawBytes), exact(rep.Archive.StoredBytes), percent(float64(rep.Archive.StoredBytes), float64(rep.Archive.RawBytes)))
 }
 
 // tables prints a line a table.
@@ -237,3 +184,6 @@ func (s sink) Create(t chain.Table) error {
 }
 
 func (s sink) Append(table string, row segment.Row) error { return s.b.Append(table, row) }
+
+// Mark does nothing: an archive is there as a whole or not at all.
+func (s sink) Mark() error { return nil }
