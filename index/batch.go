@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -106,19 +107,19 @@ func (b *Batch) commit(sync bool) error {
 			return fmt.Errorf("%w: %q", ErrNoIndex, name)
 		}
 	}
+	records := make(map[string]record, len(b.states))
 	for name, st := range b.states {
-		r := record{b.ids[name].id, st}
+		r := record{b.ids[name].id, st, b.s.lowest(name)}
 		if err := b.set(catalogueKey(catalogueIndex, name), r.append(nil)); err != nil {
 			return err
 		}
+		records[name] = r
 	}
 	if err := b.write(sync); err != nil {
 		return err
 	}
 	b.s.publish(func(catalogue map[string]record) {
-		for name, st := range b.states {
-			catalogue[name] = record{b.ids[name].id, st}
-		}
+		maps.Copy(catalogue, records)
 	})
 	clear(b.ids)
 	clear(b.states)

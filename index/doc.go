@@ -28,6 +28,12 @@
 // it and open it again. A load that fails before its tables are taken over
 // harms nothing.
 //
+// # Checking
+//
+// A [Check] compares an index with the keys of its rows in both directions: each
+// key must have its entry, each entry its key. It reads the entries once, in
+// order, beside the keys, which it sorts as a load does.
+//
 // # Costs
 //
 // Measured on two cores of a server from 2024, with five million keys of 32
@@ -39,7 +45,7 @@
 // are neither.
 //
 // Memory: CacheBytes (32 MiB), two times MemTableBytes (8 MiB), 1 MiB a batch,
-// and MemoryBytes (64 MiB) a load while it runs.
+// and MemoryBytes (64 MiB) a load or a check while it runs.
 //
 // Keys are hashed with xxh64 without a secret: who chooses keys can choose
 // many with one fingerprint, and make look-ups of these slow. Not so hashes.

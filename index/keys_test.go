@@ -60,7 +60,7 @@ func TestRowOrder(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(appendRow(nil, 5_000_000))
-	f.Add(record{3, State{"keccak256(tx)", 1, 2, [32]byte{1}}}.append(nil))
+	f.Add(record{3, State{"keccak256(tx)", 1, 2, [32]byte{1}}, 7}.append(nil))
 	f.Add(make([]byte, sumBytes))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if row, ok := parseRow(b); ok && !bytes.Equal(appendRow(nil, row), b) {

@@ -96,7 +96,7 @@ func (s *Store) load(ctx context.Context, name string, st State, entries iter.Se
 	if err != nil {
 		return err
 	}
-	return s.change(func() error { return s.adopt(ctx, name, record{id, st}, tables) })
+	return s.change(func() error { return s.adopt(ctx, name, record{id, st, noRow}, tables) })
 }
 
 // adopt makes tables an index, within change: first the entries, then the

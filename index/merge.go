@@ -77,3 +77,21 @@ func (m *merger) close() (err error) {
 	}
 	return err
 }
+
+// merge returns the pairs with fingerprints of [lo, hi), in order.
+func (r runs) merge(lo, hi uint64) (*merger, error) {
+	m := &merger{}
+	if err := m.add(memoryCursor(r.memory, lo, hi)); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	for _, run := range r.files {
+		c, err := run.open(lo, hi)
+		if err == nil {
+			err = m.add(c)
+		}
+		if err != nil {
+			return nil, errors.Join(err, m.close())
+		}
+	}
+	return m, nil
+}

@@ -195,7 +195,8 @@ func TestOpenForeign(t *testing.T) {
 			want error
 		}{
 			"foreign": {put([]byte("key"), nil), ErrDamaged},
-			"newer":   {put(format, []byte{2}), ErrVersion},
+			"newer":   {put(format, []byte{formatVersion + 1}), ErrVersion},
+			"older":   {put(format, []byte{formatVersion - 1}), ErrDamaged},
 			"garbage": {put(format, []byte{0x80}), ErrDamaged},
 		} {
 			if _, err := Open(c.fs, "index", Options{ReadOnly: readOnly}); !errors.Is(err, c.want) {

@@ -86,6 +86,7 @@ type sorter struct {
 	failed  chan struct{}
 	err     error // of the writing, once failed or done is closed
 	sorted  runs
+	spilled bool // dir is there
 }
 
 // runs are sorted, without duplicates inside each.
@@ -121,6 +122,10 @@ func (s *sorter) add(p pair) error {
 // spill gives a full buffer away to be written, and takes an empty one.
 func (s *sorter) spill() error {
 	if s.full == nil {
+		if err := s.fs.MkdirAll(s.dir, 0o755); err != nil {
+			return err
+		}
+		s.spilled = true
 		s.full, s.done, s.failed = make(chan []pair), make(chan struct{}), make(chan struct{})
 		go s.write()
 	}
@@ -179,5 +184,15 @@ func (s *sorter) abort() {
 	if s.full != nil {
 		close(s.full)
 		<-s.done
+		s.full = nil
 	}
+}
+
+// remove removes the files of a sorter that is finished or aborted.
+func (s *sorter) remove() error {
+	if !s.spilled {
+		return nil
+	}
+	s.spilled = false
+	return s.fs.RemoveAll(s.dir)
 }

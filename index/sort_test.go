@@ -51,7 +51,7 @@ func TestMerge(t *testing.T) {
 	} {
 		mem := vfs.NewMem()
 		pairs := randomPairs(rng, c.n)
-		s := newSorter(mem, "", c.memory)
+		s := newSorter(mem, "/sort", c.memory)
 		for _, p := range pairs {
 			if err := s.add(p); err != nil {
 				t.Fatal(err)
@@ -65,7 +65,7 @@ func TestMerge(t *testing.T) {
 		var got []pair
 		read := 0
 		for part := range c.parts {
-			m, err := w.merge(part)
+			m, err := w.sorted.merge(w.bound(part), w.bound(part+1))
 			if err != nil {
 				t.Fatal(err)
 			}

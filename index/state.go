@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -25,8 +26,8 @@ type State struct {
 func (st State) Rows() uint64 { return st.End - st.First }
 
 const (
-	formatVersion = 1 // of keys and values; part of the format
-	stateBytes    = 52
+	formatVersion = 2 // of keys and values; part of the format
+	stateBytes    = 60
 
 	maxName       = 255
 	maxDefinition = 64 << 10
@@ -34,17 +35,24 @@ const (
 
 // record is the value of an index in the catalogue, little-endian:
 //
-//	0:4 id   4:12 first row   12:20 end   20:52 anchor   52: definition
+//	0:4 id   4:12 first row   12:20 end   20:52 anchor   52:60 lowest   60: definition
 type record struct {
 	id    uint32
 	state State
+
+	// lowest is the lowest row at which Lower ended the index since it was loaded,
+	// noRow where it never did: rows before it have no entries but their own.
+	lowest uint64
 }
+
+const noRow = math.MaxUint64
 
 func (r record) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, r.id)
 	dst = binary.LittleEndian.AppendUint64(dst, r.state.First)
 	dst = binary.LittleEndian.AppendUint64(dst, r.state.End)
 	dst = append(dst, r.state.Anchor[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, r.lowest)
 	return append(dst, r.state.Definition...)
 }
 
@@ -56,6 +64,7 @@ func parseRecord(b []byte) (r record, err error) {
 	r.state.First = binary.LittleEndian.Uint64(b[4:])
 	r.state.End = binary.LittleEndian.Uint64(b[12:])
 	copy(r.state.Anchor[:], b[20:])
+	r.lowest = binary.LittleEndian.Uint64(b[52:])
 	r.state.Definition = string(b[stateBytes:])
 	if r.id == 0 || r.id > maxID {
 		return r, damaged("record with id %d", r.id)
@@ -106,6 +115,8 @@ func readCatalogue(db *pebble.DB) (catalogue map[string]record, err error) {
 		return nil, damaged("format %x", it.Value())
 	case version > formatVersion:
 		return nil, fmt.Errorf("%w: %d, known to %d", ErrVersion, version, formatVersion)
+	case version < formatVersion: // it is a cache: loading it anew is all that an upgrade could do
+		return nil, damaged("format %d, from before %d", version, formatVersion)
 	}
 	catalogue = map[string]record{}
 	ids := map[uint32]string{}
@@ -124,4 +135,14 @@ func readCatalogue(db *pebble.DB) (catalogue map[string]record, err error) {
 		ids[r.id], catalogue[name] = name, r
 	}
 	return catalogue, it.Error()
+}
+
+// lowest returns that of an index that is there, or noRow.
+func (s *Store) lowest(name string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.catalogue[name]; ok {
+		return r.lowest
+	}
+	return noRow
 }

@@ -83,7 +83,7 @@ func (t *tableWriter) work(ctx context.Context) {
 
 // write writes the tables of one part.
 func (t *tableWriter) write(ctx context.Context, part int) (err error) {
-	m, err := t.merge(part)
+	m, err := t.sorted.merge(t.bound(part), t.bound(part+1))
 	if err != nil {
 		return err
 	}
@@ -135,22 +135,5 @@ func (t *tableWriter) create(part int) (*sstable.Writer, error) {
 	return sstable.NewWriter(objstorageprovider.NewFileWritable(f), t.options), nil
 }
 
-// merge returns the pairs of a part, in order.
-func (t *tableWriter) merge(part int) (*merger, error) {
-	bound := func(i int) uint64 { return uint64(i) << fpBits / uint64(t.parts) }
-	lo, hi := bound(part), bound(part+1)
-	m := &merger{}
-	if err := m.add(memoryCursor(t.sorted.memory, lo, hi)); err != nil {
-		return nil, errors.Join(err, m.close())
-	}
-	for _, run := range t.sorted.files {
-		c, err := run.open(lo, hi)
-		if err == nil {
-			err = m.add(c)
-		}
-		if err != nil {
-			return nil, errors.Join(err, m.close())
-		}
-	}
-	return m, nil
-}
+// bound returns the first fingerprint of a part.
+func (t *tableWriter) bound(part int) uint64 { return uint64(part) << fpBits / uint64(t.parts) }

@@ -13,10 +13,11 @@ import (
 // and is durably so. One that would begin after its end covers nothing then.
 func (s *Store) Lower(name string, end uint64, anchor [32]byte) error {
 	return s.wrap("lower", name, s.change(func() error {
-		return s.restate(name, pebble.Sync, func(st *State) {
-			if end < st.End {
+		return s.restate(name, pebble.Sync, func(r *record) {
+			if st := &r.state; end < st.End {
 				st.First, st.End, st.Anchor = min(st.First, end), end, anchor
 			}
+			r.lowest = min(r.lowest, end)
 		})
 	}))
 }
@@ -26,8 +27,8 @@ func (s *Store) Lower(name string, end uint64, anchor [32]byte) error {
 // rows besides answers no worse.
 func (s *Store) Raise(name string, first uint64) error {
 	return s.wrap("raise", name, s.change(func() error {
-		return s.restate(name, pebble.NoSync, func(st *State) {
-			if first > st.First {
+		return s.restate(name, pebble.NoSync, func(r *record) {
+			if st := &r.state; first > st.First {
 				st.First, st.End = first, max(first, st.End)
 			}
 		})
@@ -35,14 +36,14 @@ func (s *Store) Raise(name string, first uint64) error {
 }
 
 // restate changes a state, within change.
-func (s *Store) restate(name string, o *pebble.WriteOptions, f func(st *State)) error {
+func (s *Store) restate(name string, o *pebble.WriteOptions, f func(r *record)) error {
 	s.mu.Lock()
 	r, ok := s.catalogue[name]
 	s.mu.Unlock()
 	if !ok {
 		return ErrNoIndex
 	}
-	f(&r.state)
+	f(&r)
 	b := s.db.NewBatch()
 	if err := b.Set(catalogueKey(catalogueIndex, name), r.append(nil), nil); err != nil {
 		return err
