@@ -55,7 +55,7 @@ func (a *Archive) buildIndex(ctx context.Context, k *keyIndex, progress func(row
 	if s.Anchor, err = a.anchor(st, k.Table, s.End, t.rewinds); err != nil {
 		return err
 	}
-	if err := ix.store.Load(ctx, k.Name, s, a.entries(ctx, st, k, progress), index.LoadOptions{Workers: a.o.Workers}); err != nil {
+	if err := ix.store.Load(ctx, k.Name, s, a.entries(ctx, st, k, t.end(), progress), index.LoadOptions{Workers: a.o.Workers}); err != nil {
 		return err
 	}
 	covered, err := a.follows(ctx, ix, k, s.End)
@@ -168,15 +168,15 @@ func (a *Archive) removeDamaged(why error) error {
 	return ioError("removing", path, a.fs.RemoveAll(path))
 }
 
-// entries yields the keys of all rows of an index's table.
-func (a *Archive) entries(ctx context.Context, st *state, k *keyIndex, progress func(rows, of uint64)) iter.Seq2[index.Entry, error] {
+// entries yields the keys of the rows before end of an index's table.
+func (a *Archive) entries(ctx context.Context, st *state, k *keyIndex, end uint64, progress func(rows, of uint64)) iter.Seq2[index.Entry, error] {
 	return func(yield func(index.Entry, error) bool) {
 		t := &Table{a: a, name: k.Table, st: st}
 		n := t.FirstRow()
 		var key []byte
-		for row, err := range t.Scan(ctx, n, t.EndRow(), segment.ScanOptions{Columns: []string{k.Key.Column}, Workers: a.o.Workers}) {
+		for row, err := range t.Scan(ctx, n, end, segment.ScanOptions{Columns: []string{k.Key.Column}, Workers: a.o.Workers}) {
 			if err == nil && progress != nil && n%1024 == 0 {
-				progress(n-t.FirstRow(), t.EndRow()-t.FirstRow())
+				progress(n-t.FirstRow(), end-t.FirstRow())
 			}
 			if err != nil {
 				yield(index.Entry{}, err)
