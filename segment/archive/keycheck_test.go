@@ -330,3 +330,28 @@ func TestCheckIndexWritesNothing(t *testing.T) {
 	}
 	mustClose(t, r)
 }
+
+// An index of rows that were all pruned follows the ones that come, also where the table
+// was rewound before.
+func TestIndexOfNoRowsLeft(t *testing.T) {
+	ctx := context.Background()
+	fs, a := notesArchive(t, rawPolicy)
+	mustCommit(t, a, "a", "b", "c", "d")
+	if err := a.CreateIndex(ctx, archive.IndexSpec{Name: "note", Table: "notes", Key: key(t, "note")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(a.Rewind(ctx, archive.Position{"notes": 3}), a.Seal(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Prune(ctx, "notes", 3, false); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, a)
+	a = mustOpen(t, fs, "/chain", archive.Options{})
+	mustCommit(t, a, "e", "a")
+	if c := wantIndexWhole(t, a, "note"); c.Rows != 2 {
+		t.Errorf("%+v", c)
+	}
+	wantKeys(t, a, "note", "notes", 0)
+	mustClose(t, a)
+}

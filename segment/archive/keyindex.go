@@ -151,7 +151,7 @@ func (a *Archive) covered(st *state, ix *indexes, k *keyIndex) (uint64, error) {
 	if s.Definition != k.definition() || s.First > t.firstRow || s.End > t.end() {
 		return 0, errChanged
 	}
-	if s.End <= t.firstRow && t.rewinds == 0 { // of no rows that are there
+	if s.End <= t.firstRow { // of no rows that are there, whichever they were
 		return t.firstRow, nil
 	}
 	anchor, err := a.anchor(st, k.Table, s.End, t.rewinds)

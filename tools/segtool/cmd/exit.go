@@ -119,7 +119,7 @@ func codeOf(err error) int {
 		return codeCorrupt
 	}
 	for _, m := range []error{
-		fs.ErrNotExist, archive.ErrNotArchive, archive.ErrNoTable,
+		fs.ErrNotExist, archive.ErrNotArchive, archive.ErrNoTable, archive.ErrNoIndex,
 		segment.ErrRange, segment.ErrColumn, segment.ErrBlock, chain.ErrNoSource,
 	} {
 		if errors.Is(err, m) {

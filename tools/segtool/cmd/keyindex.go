@@ -18,11 +18,11 @@ func (a *app) indexVerb() *cobra.Command {
 		Long: `An index finds the rows of a table by a function of a column: a transaction by its
 hash, a block by its number. It is made of the rows alone, kept in step with them, and
 can be made anew at any time.`,
-		Example: "  segtool index build chain\n  segtool index list chain\n  segtool get chain --key 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b60060",
+		Example: "  segtool index build chain\n  segtool index list chain\n  segtool index check chain\n  segtool get chain --key 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b60060",
 		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return usagef("index needs a verb: build or list") },
+		RunE:    func(*cobra.Command, []string) error { return usagef("index needs a verb: build, list or check") },
 	}
-	c.AddCommand(a.indexBuildVerb(), a.indexListVerb())
+	c.AddCommand(a.indexBuildVerb(), a.indexListVerb(), a.indexCheckVerb())
 	return c
 }
 
@@ -203,6 +203,6 @@ func (a *app) getKey(dir, text, name string, show func(r rows, table string, n u
 		case name != "":
 			return missingf("no index %q", name)
 		}
-		return missingf("the archive has no index: segtool index build %s", dir)
+		return missingf("the archive has no index: %s", buildCommand(dir))
 	})
 }
