@@ -19,6 +19,7 @@ type TableStats struct {
 	DictBytes   int64         `json:"dictionary_bytes"` // one copy of each dictionary
 	OtherBytes  int64         `json:"other_bytes"`      // of the files, what belongs to no column: dictionaries, headers, frames, directories
 	Columns     []ColumnStats `json:"columns"`
+	Logs        []LogRows     `json:"logs,omitempty"` // rows that are in no segment yet: counted here only
 }
 
 // ColumnStats is what a column takes.
@@ -44,9 +45,13 @@ type BlockStats struct {
 }
 
 // Stats opens every segment of the named tables, or of all where none is named,
-// and sums up what their directories say.
+// and sums up what their directories say. Rows in logs are named beside.
 func (a *Archive) Stats(ctx context.Context, tables ...string) ([]TableStats, error) {
 	picked, err := a.state.Load().pick(tables)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := a.Logs(tables...)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +72,13 @@ func (a *Archive) Stats(ctx context.Context, tables ...string) ([]TableStats, er
 		if len(t.segments) == 0 {
 			for _, c := range t.schema.Columns {
 				ts.Columns = append(ts.Columns, ColumnStats{Column: c.Name})
+			}
+		}
+		for _, l := range logs {
+			for _, r := range l.Tables {
+				if r.Table == t.name {
+					ts.Logs = append(ts.Logs, r)
+				}
 			}
 		}
 		all = append(all, ts)

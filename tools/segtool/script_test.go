@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": cmdExits, "json": cmdJSON, "flip": cmdFlip, "cut": cmdCut, "append": cmdAppend, "blocks": cmdBlocks, "holds": cmdHolds, "spoil": cmdSpoil,
+			"exits": cmdExits, "json": cmdJSON, "flip": cmdFlip, "cut": cmdCut, "append": cmdAppend, "blocks": cmdBlocks, "holds": cmdHolds, "spoil": cmdSpoil, "commit": cmdCommit,
 		},
 	})
 }

@@ -195,7 +195,7 @@ func (s *steps) whole(string) (err error) {
 // flip flips a bit in the middle of the largest segment, verifies, and flips it
 // back.
 func (s *steps) flip(string) error {
-	list, err := s.a.segments(s.ctx, s.dir)
+	list, _, err := s.a.segments(s.ctx, s.dir)
 	if err != nil {
 		return err
 	}

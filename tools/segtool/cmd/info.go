@@ -159,64 +159,96 @@ func or(s, other string) string {
 
 func (a *app) lsVerb() *cobra.Command {
 	return verb{
-		use: "ls PATH", short: "List segments with their checksums",
+		use: "ls PATH", short: "List segments with their checksums, and logs",
 		long: `Ls lists the segments of an archive as its manifest has them: rows, file, sizes,
 checksum (xxh64 of the file: it changes with the compression) and content root (of
-the rows: it does not). A lone segment file is read for its checksum.`,
+the rows: it does not). The rows of each table in each log of a live archive follow, with
+neither: they are in no segment yet. A lone segment file is read for its checksum.`,
 		example: "  segtool ls chain\n  segtool ls --json chain | jq -r '.[].content_root'",
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args:    cobra.ExactArgs(1),
 		run: func(ctx context.Context, args []string) error {
-			list, err := a.segments(ctx, args[0])
+			list, logs, err := a.segments(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			return a.result(list, func() { a.ls(list) })
+			return a.result(listed(list, logs), func() { a.ls(list, logs) })
 		},
 	}.command()
 }
 
-// segments returns what there is to say of each segment of an archive, or of a
-// lone one.
-func (a *app) segments(ctx context.Context, path string) ([]archive.SegmentInfo, error) {
+// listed returns segments and then the rows in logs, one object each: the keys that
+// both have mean the same.
+func listed(list []archive.SegmentInfo, logs []archive.LogInfo) []any {
+	all := make([]any, 0, len(list))
+	for _, s := range list {
+		all = append(all, s)
+	}
+	for _, l := range logs {
+		for _, r := range l.Tables {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// segments returns what there is to say of each segment of an archive and of its logs,
+// or of a lone segment.
+func (a *app) segments(ctx context.Context, path string) (list []archive.SegmentInfo, logs []archive.LogInfo, err error) {
 	dir, err := a.isDir(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if dir {
-		ar, err := a.openArchive(path)
-		if err != nil {
-			return nil, err
-		}
-		defer ar.Close()
-		list, err := ar.Segments()
-		if list == nil {
-			list = []archive.SegmentInfo{}
-		}
-		return list, err
+		err = a.readArchive(path, func(ar *archive.Archive) (err error) {
+			if list, err = ar.Segments(); err == nil {
+				logs, err = ar.Logs()
+			}
+			return err
+		})
+		return list, logs, err
 	}
 	f, err := a.openFile(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	sum, _, err := archive.Checksum(ctx, a.fs, path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	i := f.Info()
 	return []archive.SegmentInfo{{
 		Table: i.Table, FirstRow: i.FirstRow, Rows: i.Rows, File: path, RawBytes: i.RawBytes, StoredBytes: i.StoredBytes,
 		Checksum: sum, ContentRoot: i.ContentRoot, ID: i.ID,
-	}}, nil
+	}}, nil, nil
 }
 
-// ls prints two lines a segment: a content root has 64 digits.
-func (a *app) ls(list []archive.SegmentInfo) {
+// ls prints two lines a segment, for a content root has 64 digits, and then the logs.
+func (a *app) ls(list []archive.SegmentInfo, logs []archive.LogInfo) {
 	if len(list) == 0 {
 		a.printf("no segments\n")
+	} else {
+		a.lsSegments(list)
+	}
+	if len(logs) == 0 {
 		return
 	}
+	a.printf("\n")
+	g := newGrid("log", "table", ">first row", ">rows", ">raw", ">stored")
+	for _, l := range logs {
+		if len(l.Tables) == 0 {
+			g.add(l.File, "no rows that count", "", "", "", "")
+		}
+		for _, r := range l.Tables {
+			g.add(l.File, r.Table, count(r.FirstRow), count(r.Rows), size(r.RawBytes), size(r.StoredBytes))
+		}
+		g.note("  " + exact(l.StoredBytes) + " in the file")
+	}
+	g.print(a, "")
+}
+
+func (a *app) lsSegments(list []archive.SegmentInfo) {
 	g := newGrid("file", ">rows", ">raw", ">stored", ">% of raw")
 	for _, s := range list {
 		g.add(s.File, count(s.Rows), size(s.RawBytes), size(s.StoredBytes), percent(float64(s.StoredBytes), float64(s.RawBytes)))

@@ -17,6 +17,7 @@ func (a *app) statsVerb() *cobra.Command {
 		use: "stats PATH [--streams]", short: "Say what each column takes",
 		long: `Stats prints for each column of each table the bytes of its values, the bytes that they
 take, and how they are written. Blocks that would not shrink are kept raw.
+Rows that are in logs, and in no segment yet, are a line for each log.
 --streams adds what the encoding makes of a column before it is compressed.`,
 		example: "  segtool stats chain\n  segtool stats --streams blocks.seg",
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
@@ -94,4 +95,7 @@ func (a *app) tableStats(t archive.TableStats, streams bool) {
 	g.rule()
 	g.add(t.Table, count(t.RawBytes), count(t.StoredBytes), percent(float64(t.StoredBytes), float64(t.RawBytes)))
 	g.print(a, "  ")
+	for _, l := range t.Logs {
+		a.printf("  and in %s: %s from row %s, %s of values in %s\n", l.File, plural(l.Rows, "row"), count(l.FirstRow), exact(l.RawBytes), exact(l.StoredBytes))
+	}
 }
