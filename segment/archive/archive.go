@@ -165,10 +165,7 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 	if dir, err = resolve(fs, dir); err != nil {
 		return nil, notArchive(given, err)
 	}
-	a := &Archive{fs: fs, dir: dir, o: o, log: o.Logger, share: manifestShare}
-	if o.EventListener != nil {
-		a.events = *o.EventListener
-	}
+	a := newArchive(fs, dir, o)
 	if !o.ReadOnly {
 		if _, err := fs.Stat(fs.PathJoin(dir, ManifestName)); missing(err) { // taking the lock would make a file
 			return nil, notArchive(fs.PathJoin(dir, ManifestName), err)
@@ -184,12 +181,6 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 			}
 		}()
 	}
-	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.turns, a.sealing = make(chan struct{}, 1), make(chan struct{}, 1)
-	a.cache = segment.NewCache(o.CacheBytes)
-	a.files = newFiles(fs, a.path, o.OpenFiles, segment.ReaderOptions{Encodings: o.Encodings, Cache: a.cache, Concurrency: o.Workers})
-	a.files.removed, a.files.failed = a.fileRemoved, func(err error) { a.backgroundError(WorkFiles, err) }
-	a.views.open, a.views.dispose = map[uint64]int{}, a.dispose
 	st, ls, err := a.load()
 	if err != nil {
 		return nil, a.saw("", err)
@@ -205,6 +196,23 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 	a.state.Store(st) // indexes read rows
 	a.state.Store(a.openIndexes(st))
 	return a, nil
+}
+
+// newArchive returns an archive of which nothing was read. Its directory is resolved,
+// its options are whole.
+func newArchive(fs vfs.FS, dir string, o Options) *Archive {
+	a := &Archive{fs: fs, dir: dir, o: o, log: o.Logger, share: manifestShare}
+	if o.EventListener != nil {
+		a.events = *o.EventListener
+	}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.turns, a.sealing = make(chan struct{}, 1), make(chan struct{}, 1)
+	a.cache = segment.NewCache(o.CacheBytes)
+	a.files = newFiles(fs, a.path, o.OpenFiles, segment.ReaderOptions{Encodings: o.Encodings, Cache: a.cache, Concurrency: o.Workers})
+	a.files.removed, a.files.failed = a.fileRemoved, func(err error) { a.backgroundError(WorkFiles, err) }
+	a.views.open, a.views.dispose = map[uint64]int{}, a.dispose
+	a.indexes.Store(&indexes{})
+	return a
 }
 
 // load reads manifest and logs. Under a read-only archive a writer may replace the one
@@ -250,7 +258,7 @@ func (a *Archive) takeOver(st *state, ls *logs) error {
 		return err
 	}
 	for _, name := range append(ls.old, ls.torn...) {
-		if err := a.removeLeftover(name); err != nil {
+		if err := a.removeLeftover(leftover{name, a.path(name), true}); err != nil {
 			return err
 		}
 	}

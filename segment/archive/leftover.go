@@ -14,22 +14,29 @@ import (
 // segmentName matches the base name of a segment, and of what is derived from it.
 var segmentName = regexp.MustCompile(`^(\d{10,20})-(\d{10,20})-[0-9a-f]{16}\.seg(\.tree|\.par)?$`)
 
-// removeLeftovers removes what a killed writer left: temporary files, and
-// segments that the manifest does not name but whose rows it has elsewhere.
-// Everything else stays, whatever it is. The caller holds the lock.
-func (a *Archive) removeLeftovers(st *state) error {
+// leftover is a file that no manifest names.
+type leftover struct {
+	file  string // path from the archive's directory, with slashes, or all of a path outside
+	path  string
+	known bool // an interrupted writer left it, and nothing needs it
+}
+
+// leftovers finds what a killed writer left: temporary files, and segments that the
+// manifest does not name but whose rows it has elsewhere; and segments with rows that
+// no table has, which are not known.
+func (a *Archive) leftovers(st *state) (found []leftover, err error) {
 	names, err := a.fs.List(a.dir)
 	if err != nil {
-		return ioError("listing", a.dir, err)
+		return nil, ioError("listing", a.dir, err)
 	}
 	if slices.Contains(names, ManifestName+tmpSuffix) {
-		if err := a.removeLeftover(ManifestName + tmpSuffix); err != nil {
-			return err
-		}
+		found = append(found, leftover{ManifestName + tmpSuffix, a.path(ManifestName + tmpSuffix), true})
 	}
 	if at, err := resolve(a.fs, a.path(ManifestName)); err == nil && a.fs.PathDir(at) != a.dir { // a link
-		if err := a.fs.Remove(at + tmpSuffix); err != nil && !missing(err) {
-			return ioError("removing", at+tmpSuffix, err)
+		if _, err := a.fs.Stat(at + tmpSuffix); err == nil {
+			found = append(found, leftover{at + tmpSuffix, at + tmpSuffix, true})
+		} else if !missing(err) {
+			return nil, ioError("finding", at+tmpSuffix, err)
 		}
 	}
 	for i := range st.tables {
@@ -37,21 +44,21 @@ func (a *Archive) removeLeftovers(st *state) error {
 		if !slices.Contains(names, t.name) && len(t.tableEntry.segments) == 0 {
 			continue // copying tools forget empty directories
 		}
-		if err := a.removeTableLeftovers(t, st.m.dropped); err != nil {
-			return err
+		if found, err = a.tableLeftovers(found, t, st.m.dropped); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return found, nil
 }
 
-func (a *Archive) removeTableLeftovers(t *tableState, dropped []droppedFile) error {
+func (a *Archive) tableLeftovers(found []leftover, t *tableState, dropped []droppedFile) ([]leftover, error) {
 	dir := a.fs.PathJoin(a.dir, t.name)
 	names, err := a.fs.List(dir)
 	if missing(err) {
-		return nil // its segments are missing: that is said when they are read
+		return found, nil // its segments are missing: that is said when they are read
 	}
 	if err != nil {
-		return ioError("listing", dir, err)
+		return nil, ioError("listing", dir, err)
 	}
 	slices.Sort(names)
 	named, drop := make(map[string]bool, len(t.tableEntry.segments)), map[string]bool{}
@@ -63,16 +70,32 @@ func (a *Archive) removeTableLeftovers(t *tableState, dropped []droppedFile) err
 	}
 	for _, name := range names {
 		file := t.name + "/" + name
+		l := leftover{file, a.path(file), true}
 		switch {
 		case strings.HasSuffix(name, tmpSuffix):
-			err = a.removeLeftover(file)
 		case !segmentName.MatchString(name) || named[segmentOf(file)]:
-		case lastRow(name) < t.end() || drop[segmentOf(file)]:
-			err = a.removeLeftover(file)
+			continue
 		default:
-			a.log.Warn("segment with rows that the table does not have: left alone", "dir", a.dir, "file", file, "end_row", t.end())
+			l.known = lastRow(name) < t.end() || drop[segmentOf(file)]
 		}
-		if err != nil {
+		found = append(found, l)
+	}
+	return found, nil
+}
+
+// removeLeftovers removes the leftovers that are known. Everything else stays, whatever
+// it is. The caller holds the lock.
+func (a *Archive) removeLeftovers(st *state) error {
+	found, err := a.leftovers(st)
+	if err != nil {
+		return err
+	}
+	for _, l := range found {
+		if !l.known {
+			a.log.Warn("segment with rows that no table has: left alone", "dir", a.dir, "file", l.file)
+			continue
+		}
+		if err := a.removeLeftover(l); err != nil {
 			return err
 		}
 	}
@@ -95,14 +118,14 @@ func lastRow(name string) uint64 {
 	return v
 }
 
-func (a *Archive) removeLeftover(file string) error {
-	if err := a.fs.Remove(a.path(file)); err != nil {
-		err = ioError("removing", a.path(file), err)
-		a.fileRemoved(file, 0, err)
+func (a *Archive) removeLeftover(l leftover) error {
+	if err := a.fs.Remove(l.path); err != nil {
+		err = ioError("removing", l.path, err)
+		a.fileRemoved(l.file, 0, err)
 		return err
 	}
-	a.fileRemoved(file, 0, nil)
-	a.log.Info("removed what an interrupted writer left", "dir", a.dir, "file", file)
+	a.fileRemoved(l.file, 0, nil)
+	a.log.Info("removed what an interrupted writer left", "dir", a.dir, "file", l.file)
 	return nil
 }
 
