@@ -87,6 +87,9 @@
 // and files are at; it waits for no I/O. Each is for one Archive, from Open to Close:
 // another process that reads the same directory has its own.
 //
+// Examine says what state a directory is in and what mends it, also where Open fails;
+// Verify reads segments and logs, CheckIndex holds an index against its rows.
+//
 // # Concurrency and lifetimes
 //
 // Any number of goroutines may use an Archive, its Tables and Columns; a Builder

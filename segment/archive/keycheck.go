@@ -21,7 +21,7 @@ const (
 	IndexStale   IndexStatus = "stale"   // built of other rows or by another version, or lacking more than look-ups read
 	IndexMissing IndexStatus = "missing" // the manifest names it, and it was never built, or removed
 	IndexDamaged IndexStatus = "damaged" // its files do not check, or its entries are not those of the rows
-	IndexUnread  IndexStatus = "unread"  // its files cannot be read now: an error of I/O
+	IndexUnread  IndexStatus = "unread"  // its files, or the rows that it is held against, cannot be read: an error of I/O, or damage of rows
 )
 
 // IndexFault says how an entry and a row do not agree.
@@ -203,6 +203,8 @@ func (a *Archive) indexStatus(st *state, ix *indexes, k *keyIndex) (end uint64, 
 			return 0, IndexMissing, err
 		case err == nil:
 			err = errBehind
+		case !errors.Is(err, errChanged): // building it anew would not read the rows either
+			return 0, IndexUnread, err
 		}
 		return 0, IndexStale, err
 	}

@@ -69,7 +69,7 @@ Exit codes, of every verb those that apply:
 	}
 	group("files", "Files in and out:", a.importVerb(), a.appendVerb(), a.exportVerb())
 	group("look", "Look:", a.infoVerb(), a.lsVerb(), a.statsVerb(), a.getVerb(), a.catVerb(), a.blockVerb(), a.dictVerb())
-	group("check", "Check and save:", a.checksumVerb(), a.verifyVerb(), a.recoverVerb())
+	group("check", "Check and save:", a.checksumVerb(), a.verifyVerb(), a.doctorVerb(), a.recoverVerb())
 	group("change", "Change:", a.recompressVerb(), a.sealVerb(), a.rewindVerb(), a.pruneVerb(), a.indexVerb())
 	group("more", "More:", a.demoVerb(), a.versionVerb())
 	root.SetHelpCommandGroupID("more")

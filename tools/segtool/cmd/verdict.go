@@ -81,9 +81,10 @@ func (a *app) judge(ctx context.Context, v *verdict, dir bool) (err error) {
 			}
 			v.Closed = append(v.Closed, c)
 		}
-		if !errors.Is(err, errForeign) && recoverable(ctx, path) {
-			out := strings.TrimSuffix(filepath.Base(path), ".seg") + ".recovered"
-			v.Next = append(v.Next, "segtool recover "+quote(path)+" "+quote(out))
+		if !errors.Is(err, errForeign) {
+			if c := recoverCommand(ctx, path); c != "" {
+				v.Next = append(v.Next, c)
+			}
 		}
 	}
 	return ctx.Err()
@@ -142,6 +143,14 @@ func distinct(list []span, all span) (n uint64) {
 		}
 	}
 	return n
+}
+
+// recoverCommand is what saves rows of a damaged file, or nothing where none can be.
+func recoverCommand(ctx context.Context, path string) string {
+	if !recoverable(ctx, path) {
+		return ""
+	}
+	return "segtool recover " + quote(path) + " " + quote(strings.TrimSuffix(filepath.Base(path), ".seg")+".recovered")
 }
 
 // recoverable reports whether recover could save a row of a file.
