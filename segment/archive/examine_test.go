@@ -181,7 +181,7 @@ func TestExamine(t *testing.T) {
 	}
 
 	// The disk is full.
-	e, err := archive.Examine(ctx, fullDisk{mem}, "/chain", archive.ExamineOptions{})
+	e, err := archive.Examine(ctx, almostFull{mem}, "/chain", archive.ExamineOptions{})
 	if err != nil || e.Findings[0].Kind != archive.FoundLowSpace || e.Available == nil || *e.Available != 1000 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -218,9 +218,9 @@ func stamped(m []byte) []byte {
 	return append(bytes.Clone(m[:at]), fmt.Sprintf("  \"checksum\": \"%016x\"\n}\n", xxhash.Sum64(m[:at]))...)
 }
 
-type fullDisk struct{ vfs.FS }
+type almostFull struct{ vfs.FS }
 
-func (fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+func (almostFull) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: 1000, TotalBytes: 1 << 20, UsedBytes: 1<<20 - 1000}, nil
 }
 
@@ -300,12 +300,17 @@ func TestExamineBesideAWriter(t *testing.T) {
 
 // Findings are bounded, and a context ends it.
 func TestExamineBounds(t *testing.T) {
-	fs, a := notesArchive(t, rawPolicy)
+	fs := vfs.NewMem()
+	mustBuild(t, fs, "/chain", archive.CreateOptions{SegmentBytes: 1, Workers: 1}, testTables(t, 400, rawPolicy))
+	a := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
+	all := segments(t, a)
 	mustClose(t, a)
-	archive.WriteManySegments(t, fs, "/chain", archive.MaxFindings+200)
+	for _, s := range all {
+		writeFile(t, fs, "/chain/"+s.File, []byte("no segment"))
+	}
 	e := examine(t, fs)
-	if len(e.Findings) != archive.MaxFindings || e.More != 200 || e.Worst() != archive.SeverityDamage {
-		t.Errorf("%d findings and %d more", len(e.Findings), e.More)
+	if len(all) != 1200 || len(e.Findings) != archive.MaxFindings || e.More+archive.MaxFindings < 1200 || e.Worst() != archive.SeverityDamage {
+		t.Errorf("%d segments, %d findings and %d more", len(all), len(e.Findings), e.More)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/segstore/segstore/codec"
-	"github.com/segstore/segstore/codec/bitcoin"
 	"github.com/segstore/segstore/index"
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
@@ -192,46 +190,6 @@ func TestCheckIndexFindsFlaws(t *testing.T) {
 	}
 }
 
-// The coinbase of blocks 91,722 and 91,880 of Bitcoin has one id and two rows: both
-// belong into the index.
-func TestCheckIndexRepeatedIDs(t *testing.T) {
-	tx, err := hex.DecodeString("01000000010000000000000000000000000000000000000000000000000000000000000000ffffffff060456720e1b00ffffffff0100f2052a01000000434104124b212f5416598a92ccec88819105179dcb2550d571842601492718273fe0f2179a9695096bff94cd99dcccdea7cd9bd943bfca8fea649cac963411979a33e9ac00000000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const id = "e3bf3d07d4b0375638d5f1db5255fe07ba2c4cb067cd81b84ee974b6585fb468" // as explorers print it
-	fs := vfs.NewMem()
-	mustBuild(t, fs, "/chain", archive.CreateOptions{}, []testTable{{
-		spec: archive.TableSpec{Name: "transactions", Schema: segment.Schema{Columns: []segment.Column{{Name: "transaction", Kind: segment.Bytes, Format: "btc-tx"}}}, Policy: policy(t, rawPolicy)},
-		rows: []segment.Row{{tx}, {tx}},
-	}})
-	o := archive.Options{KeyFunctions: bitcoin.KeyFunctions()}
-	a := mustOpen(t, fs, "/chain", o)
-	spec := archive.IndexSpec{Name: "id", Table: "transactions", Key: codec.KeyDefinition{Function: "btc-txid", Column: "transaction"}}
-	if err := a.CreateIndex(context.Background(), spec, nil); err != nil {
-		t.Fatal(err)
-	}
-	if c := wantIndexWhole(t, a, "id"); c.Keys != 2 || c.Entries != 2 {
-		t.Errorf("%+v", c)
-	}
-	v, err := a.View()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := v.Key("id", id)
-	v.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustClose(t, a)
-	spoil(t, fs, "id", listed([]index.Entry{{Key: k, Row: 1}}))
-	a = mustOpen(t, fs, "/chain", o)
-	defer mustClose(t, a)
-	if c, all := checkIndex(t, a, "id"); c.NoEntry != 1 || len(all) != 1 || all[0].Row != 0 || all[0].Key != hex.EncodeToString(k) {
-		t.Errorf("%+v, %v", c, all)
-	}
-}
-
 // What cannot be compared is said, not reported as a flaw of an entry.
 func TestCheckIndexStatus(t *testing.T) {
 	fs, a := notesArchive(t, rawPolicy)
@@ -353,5 +311,63 @@ func TestIndexOfNoRowsLeft(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	wantKeys(t, a, "note", "notes", 0)
+	mustClose(t, a)
+}
+
+// A check is of one moment, while commits, rewinds, seals and builds go on.
+func TestCheckIndexAtOnce(t *testing.T) {
+	ctx := context.Background()
+	_, a := notesArchive(t, rawPolicy)
+	mustCommit(t, a, "a", "b", "c")
+	if err := a.CreateIndex(ctx, archive.IndexSpec{Name: "note", Table: "notes", Key: key(t, "note")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var err error
+		for n := 0; err == nil; n++ {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			b := a.Batch()
+			for k := range 7 {
+				err = errors.Join(err, b.Append("notes", segment.Row{fmt.Appendf(nil, "note %d of %d", k, n)}))
+			}
+			p, cerr := b.Commit(ctx)
+			if err = errors.Join(err, cerr); err == nil && n%3 == 2 {
+				err = a.Rewind(ctx, archive.Position{"notes": p["notes"] - 9})
+			}
+			if err == nil && n%20 == 19 {
+				err = a.Seal(ctx)
+			}
+			if err == nil && n%31 == 30 {
+				err = a.BuildIndex(ctx, "note", nil)
+			}
+		}
+		done <- err
+	}()
+	whole := 0
+	for range 150 {
+		c, all := checkIndex(t, a, "note")
+		switch {
+		case len(all) > 0 || c.NoEntry != 0 || c.NoKey != 0:
+			t.Errorf("%+v, %v", c, all)
+		case c.Status == archive.IndexWhole:
+			whole++
+		case c.Status != archive.IndexStale: // it is being built
+			t.Errorf("%+v", c)
+		}
+	}
+	close(stop)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if whole == 0 {
+		t.Error("never whole")
+	}
+	wantIndexWhole(t, a, "note")
 	mustClose(t, a)
 }

@@ -71,6 +71,7 @@ func TestEveryHashIsFound(t *testing.T) {
 			chain := filepath.Join(dir, "chain")
 			segtool(t, "import", "--from", c.format, "--profile", "hot", src, chain)
 			segtool(t, "index", "build", chain)
+			segtool(t, "index", "check", "--memory", "1MiB", chain)
 			findAll(t, chain, "blocks", want.blocks)
 			findAll(t, chain, "transactions", want.transactions)
 			for _, k := range c.known {

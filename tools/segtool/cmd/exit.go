@@ -37,7 +37,7 @@ func codes(list ...int) string {
 			codeFailed:  "failed",
 			codeUsage:   "wrong usage",
 			codeCorrupt: "corruption found",
-			codeMissing: "not found: a file, table, row, column, block or source",
+			codeMissing: "not found: a file, table, row, column, block, index or source",
 			codeLost:    "rows are lost",
 		}[c]
 		fmt.Fprintf(&b, "  %d  %s\n", c, what)
