@@ -322,16 +322,10 @@ func TestCheckIndexAtOnce(t *testing.T) {
 	if err := a.CreateIndex(ctx, archive.IndexSpec{Name: "note", Table: "notes", Key: key(t, "note")}, nil); err != nil {
 		t.Fatal(err)
 	}
-	stop, done := make(chan struct{}), make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		var err error
-		for n := 0; err == nil; n++ {
-			select {
-			case <-stop:
-				done <- nil
-				return
-			default:
-			}
+		for n := 0; n < 200 && err == nil; n++ {
 			b := a.Batch()
 			for k := range 7 {
 				err = errors.Join(err, b.Append("notes", segment.Row{fmt.Appendf(nil, "note %d of %d", k, n)}))
@@ -349,8 +343,16 @@ func TestCheckIndexAtOnce(t *testing.T) {
 		}
 		done <- err
 	}()
-	whole := 0
-	for range 150 {
+	whole, running := 0, true
+	for running {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			running = false
+		default:
+		}
 		c, all := checkIndex(t, a, "note")
 		switch {
 		case len(all) > 0 || c.NoEntry != 0 || c.NoKey != 0:
@@ -360,10 +362,6 @@ func TestCheckIndexAtOnce(t *testing.T) {
 		case c.Status != archive.IndexStale: // it is being built
 			t.Errorf("%+v", c)
 		}
-	}
-	close(stop)
-	if err := <-done; err != nil {
-		t.Fatal(err)
 	}
 	if whole == 0 {
 		t.Error("never whole")
