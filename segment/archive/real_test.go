@@ -89,6 +89,9 @@ func rawBytes(tables []testTable) (n int64) {
 // Real rows that were committed block by block and sealed take what a bulk import makes of
 // them, within 0.5 %, in every table; and they are the same rows.
 func TestSealedSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compresses all real rows twice over")
+	}
 	tables, blocks := realTables(t)
 	fs := vfs.NewMem()
 	live, bulk := importLive(t, fs, "/live", tables, blocks), mustBuild(t, fs, "/bulk", archive.CreateOptions{}, tables)
