@@ -40,7 +40,7 @@ func (a *Archive) BuildIndex(ctx context.Context, name string, progress func(row
 
 // buildIndex makes an index. Whoever calls it has the turn.
 func (a *Archive) buildIndex(ctx context.Context, k *keyIndex, progress func(rows, of uint64)) error {
-	ix, err := a.storeForBuild(ctx)
+	ix, err := a.storeForBuild()
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (a *Archive) uncover(name string) {
 }
 
 // storeForBuild returns the store, or makes one where there is none or a damaged one.
-func (a *Archive) storeForBuild(context.Context) (*indexes, error) {
+func (a *Archive) storeForBuild() (*indexes, error) {
 	ix := a.indexes.Load()
 	if ix.store != nil {
 		err := ix.store.Sync()
