@@ -123,17 +123,14 @@ func (b *Builder) Create(t TableSpec) error {
 	if len(t.Policy.Rules) == 0 {
 		t.Policy = b.o.Policy
 	}
-	if err := t.Policy.Validate(); err != nil {
+	e, err := t.entry()
+	if err != nil {
 		return err
 	}
 	for _, have := range b.tables {
 		if have.spec.Name == t.Name {
 			return fmt.Errorf("%w: table %q", ErrExists, t.Name)
 		}
-	}
-	e := tableEntry{name: t.Name, schema: t.Schema, firstRow: t.FirstRow, policy: t.Policy.String()}
-	if err := e.validate(); err != nil {
-		return fmt.Errorf("archive: table %.*q: %w", segment.MaxNameBytes, t.Name, err)
 	}
 	n, err := b.s.addTable(e)
 	if err != nil {

@@ -29,8 +29,8 @@
 // # A live archive
 //
 // The writer appends with a Batch: rows of several tables in one record of the log,
-// one write and one sync, all or none. Options.SealBytes of values later, or when Seal
-// is called, the rows in logs become segments in the background: dictionaries are
+// one write and one sync, all or none. CreateTable adds tables to those that are there.
+// Options.SealBytes of values later, or when Seal is called, the rows in logs become segments in the background: dictionaries are
 // trained on them, so that a sealed archive is as small as one built in bulk. A row's
 // bytes are written twice in all, to the log and to its segment; logs go when their
 // rows are sealed. Rewind lets tables end earlier, for a reorganisation: of the last

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -71,7 +72,7 @@ func script() *liveScript {
 	now := contents{map[string][]segment.Row{"blocks": nil, "notes": make([]segment.Row, 7)}, map[string]uint64{"blocks": 0, "notes": 7}}
 	n := 0
 	step := func(what string, durable bool, change func(c *contents), do func(a *archive.Archive) error) {
-		c := contents{snapshot(now.rows), map[string]uint64{"blocks": now.first["blocks"], "notes": now.first["notes"]}}
+		c := contents{snapshot(now.rows), maps.Clone(now.first)}
 		change(&c)
 		now = c
 		s.steps = append(s.steps, liveStep{what, do, c, durable})
@@ -103,6 +104,21 @@ func script() *liveScript {
 			} else {
 				_, err = b.CommitNoSync(context.Background())
 			}
+			return err
+		})
+	}
+	extra := func(rows int) {
+		add := make([]segment.Row, rows)
+		for i := range add {
+			n++
+			add[i] = segment.Row{fmt.Appendf(nil, "extra %d", n)}
+		}
+		step(fmt.Sprintf("commit %d to the new table", rows), true, func(c *contents) { c.rows["extra"] = append(c.rows["extra"], add...) }, func(a *archive.Archive) error {
+			b := a.Batch()
+			if err := b.Append("extra", add...); err != nil {
+				return err
+			}
+			_, err := b.Commit(context.Background())
 			return err
 		})
 	}
@@ -141,7 +157,12 @@ func script() *liveScript {
 	seal() // blocks 0-8, notes 7-17
 	commit(2, 2, true)
 	commit(1, 1, false)
+	step("create a table", true, func(c *contents) { c.rows["extra"], c.first["extra"] = make([]segment.Row, 3), 3 }, func(a *archive.Archive) error {
+		return a.CreateTable(context.Background(), archive.TableSpec{Name: "extra", Schema: notesSchema(), FirstRow: 3, Policy: mustPolicy(s2Policy)})
+	})
+	extra(2)
 	recompress(zstd)
+	extra(1)
 	commit(1, 1, true)
 	seal()         // blocks 8-12, notes 17-21
 	rewind(10, 21) // into a segment
@@ -149,6 +170,7 @@ func script() *liveScript {
 	rewind(8, 17) // a segment less
 	commit(2, 2, true)
 	rewind(9, 18) // in the log
+	extra(2)
 	commit(1, 0, true)
 	prune("blocks", 8, 8)
 	seal()

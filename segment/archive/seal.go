@@ -134,10 +134,7 @@ func (a *Archive) newSegment(table string, first uint64) (*draft, error) {
 	if !missing(err) {
 		return d, err
 	}
-	if err := a.fs.MkdirAll(dir, 0o777); err != nil {
-		return nil, ioError("creating", dir, err)
-	}
-	if err := syncDir(a.fs, a.dir); err != nil {
+	if err := a.makeTableDir(table); err != nil {
 		return nil, err
 	}
 	return newDraft(a.fs, path, "")
