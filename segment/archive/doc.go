@@ -28,14 +28,15 @@
 //
 // # A live archive
 //
-// The writer appends with a Batch: rows of several tables in one record of the log,
-// one write and one sync, all or none. CreateTable adds tables to those that are there.
-// Options.SealBytes of values later, or when Seal is called, the rows in logs become segments in the background: dictionaries are
-// trained on them, so that a sealed archive is as small as one built in bulk. A row's
-// bytes are written twice in all, to the log and to its segment; logs go when their
-// rows are sealed. Rewind lets tables end earlier, for a reorganisation: of the last
-// commits, which Options.KeepCommits leaves in the log, by a record of some bytes. Prune
-// lets one begin later, for history that expires.
+// The writer appends with a Batch: rows of several tables in one record of the log, one
+// write and one sync, all or none. CreateTable adds tables to those that are there.
+// Options.SealBytes of values later, or when Seal is called, the rows in logs become
+// segments in the background: dictionaries are trained on them, so that a sealed
+// archive is as small as one built in bulk. A row's bytes are written twice in all, to
+// the log and to its segment; logs go when their rows are sealed. Rewind lets tables
+// end earlier, for a reorganisation: of the last commits, which Options.KeepCommits
+// leaves in the log, by a record of some bytes. Prune lets one begin later, for history
+// that expires.
 //
 // A commit that returned is there after any crash; one that did not is there as a
 // whole or not at all; CommitNoSync leaves it to a later Sync. What a crash left at the
