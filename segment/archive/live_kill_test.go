@@ -94,8 +94,8 @@ func TestKilledAppend(t *testing.T) {
 	mustClose(t, a)
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	sealed, logged := 0, 0
-	for range rounds() {
-		after := time.Duration(rng.IntN(80)) * time.Millisecond
+	for i := 0; i < rounds() || (sealed == 0 || logged == 0) && i < 10*rounds(); i++ { // a slow machine seals later
+		after := time.Duration(rng.IntN(80*(1+i/rounds()))) * time.Millisecond
 		said := killAt(t, "TestKilledAppend", dir, after)
 		told := uint64(0)
 		for line := range strings.Lines(said) {
