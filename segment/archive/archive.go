@@ -124,8 +124,9 @@ type Archive struct {
 	writer  *journal.Writer // nil until there is something to write
 	current *logFile        // that writer writes
 	logs    []*logFile      // that states need, in the order of their numbers
-	nextLog uint64          // number of the next one
-	logEnd  int64           // up to where the one before it counts
+	encoder batchEncoder
+	nextLog uint64 // number of the next one
+	logEnd  int64  // up to where the one before it counts
 	tail    *Tail
 
 	views   views
@@ -201,7 +202,7 @@ func Open(fs vfs.FS, dir string, o Options) (_ *Archive, err error) {
 // newArchive returns an archive of which nothing was read. Its directory is resolved,
 // its options are whole.
 func newArchive(fs vfs.FS, dir string, o Options) *Archive {
-	a := &Archive{fs: fs, dir: dir, o: o, log: o.Logger, share: manifestShare}
+	a := &Archive{fs: fs, dir: dir, o: o, log: o.Logger, share: manifestShare, encoder: batchEncoder{workers: o.Workers}}
 	if o.EventListener != nil {
 		a.events = *o.EventListener
 	}

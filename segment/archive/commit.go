@@ -24,6 +24,7 @@ type batchTable struct {
 	name   string
 	schema segment.Schema
 	chunks []batchChunk
+	pool   *scratches // of the table's chunks
 }
 
 type batchChunk struct {
@@ -65,14 +66,14 @@ func (b *Batch) table(name string) (*batchTable, error) {
 	if !ok {
 		return nil, st.noTable(name)
 	}
-	b.tables = append(b.tables, batchTable{name: name, schema: st.tables[k].schema})
+	b.tables = append(b.tables, batchTable{name: name, schema: st.tables[k].schema, pool: b.a.scratches(name)})
 	return &b.tables[len(b.tables)-1], nil
 }
 
 func (t *batchTable) append(row segment.Row, size int) {
 	n := len(t.chunks)
 	if n == 0 || t.chunks[n-1].full(size) {
-		t.chunks = append(t.chunks, batchChunk{values: make([]codec.Values, len(t.schema.Columns))})
+		t.chunks = append(t.chunks, batchChunk{values: t.pool.takeValues(len(t.schema.Columns))})
 		n++
 	}
 	c := &t.chunks[n-1]
@@ -88,7 +89,7 @@ func (c *batchChunk) full(size int) bool {
 	return rows > 0 && (c.raw >= logChunk || size >= logChunk) || rows == min(maxFrameRows, 1<<20/len(c.values))
 }
 
-// Rows returns how many rows of a table the batch holds.
+// Rows returns how many rows of a table the batch holds; none once it was committed.
 func (b *Batch) Rows(table string) (n uint64) {
 	for _, t := range b.tables {
 		if t.name == table {
@@ -134,7 +135,7 @@ func (b *Batch) commit(ctx context.Context, sync bool) (Position, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.done = true
+	b.finish()
 	next := a.state.Load()
 	a.sealIfFull(next)
 	return next.position(), nil
@@ -148,14 +149,16 @@ func (b *Batch) append(sync bool) (tables []tableFrames, logBytes int64, err err
 	if err := a.openWriter(st); err != nil {
 		return nil, 0, err
 	}
-	tables, frames, err := b.encode(st, a.current)
+	tables, parts, err := a.encoder.encode(b, st, a.current)
+	defer a.encoder.trim()
 	if err != nil {
-		return tables, 0, err
+		return nil, 0, err
 	}
 	if len(tables) > 0 {
 		before := a.writer.Size()
 		head := appendCommit(nil, tables)
-		off, err := a.writer.Append(recordCommit, append([][]byte{head}, frames...)...)
+		parts[0] = head
+		off, err := a.writer.Append(recordCommit, parts...)
 		if err != nil {
 			return tables, 0, a.logFailed(err)
 		}
@@ -174,32 +177,15 @@ func (b *Batch) append(sync bool) (tables []tableFrames, logBytes int64, err err
 	return tables, logBytes, nil
 }
 
-// encode returns the frames of all rows.
-func (b *Batch) encode(st *state, l *logFile) (tables []tableFrames, frames [][]byte, err error) {
+// finish lets other batches have the memory of the rows.
+func (b *Batch) finish() {
 	for i := range b.tables {
-		bt := &b.tables[i]
-		if len(bt.chunks) == 0 {
-			continue
+		t := &b.tables[i]
+		for k := range t.chunks[:min(len(t.chunks), maxKeptChunks)] {
+			t.pool.giveValues(t.chunks[k].values)
 		}
-		tf := tableFrames{table: bt.name, first: st.tables[st.number[bt.name]].end()}
-		next := tf.first
-		for k := range bt.chunks {
-			c := &bt.chunks[k]
-			rows := c.values[0].Len()
-			if next+uint64(rows) < next {
-				return nil, nil, fmt.Errorf("archive: table %q: no row number left after %d", bt.name, next)
-			}
-			fr, err := l.frames[bt.name].Append(nil, next, c.values)
-			if err != nil {
-				return nil, nil, err
-			}
-			tf.frames = append(tf.frames, frame{rows: uint32(rows), raw: uint32(c.raw), size: uint32(len(fr))})
-			frames = append(frames, fr)
-			next += uint64(rows)
-		}
-		tables = append(tables, tf)
 	}
-	return tables, frames, nil
+	b.tables, b.done = nil, true
 }
 
 // writable says why nothing can be committed. a.commits is held.

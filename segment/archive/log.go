@@ -266,8 +266,11 @@ func columnNumbers(n int) []int {
 	return all
 }
 
-// scratches is memory for reading frames of one table.
-type scratches struct{ pool sync.Pool }
+// scratches is memory for reading and writing frames of one table.
+type scratches struct {
+	pool   sync.Pool
+	values sync.Pool // of *[]codec.Values, empty ones
+}
 
 func (a *Archive) scratches(table string) *scratches {
 	if p, ok := a.scratch.Load(table); ok {
@@ -290,4 +293,25 @@ func (p *scratches) give(s *frameScratch) {
 	}
 }
 
-const maxKeptFrame = 4 << 20 // a buffer above this is not kept
+// takeValues returns values without rows for so many columns.
+func (p *scratches) takeValues(columns int) []codec.Values {
+	if v, ok := p.values.Get().(*[]codec.Values); ok {
+		return *v
+	}
+	return make([]codec.Values, columns)
+}
+
+func (p *scratches) giveValues(values []codec.Values) {
+	for i := range values {
+		if values[i].Reset(); cap(values[i].Data) > maxKeptValues {
+			values[i].Data = nil
+		}
+	}
+	p.values.Put(&values)
+}
+
+const (
+	maxKeptFrame  = 4 << 20 // a buffer above this is not kept
+	maxKeptValues = 1 << 20 // nor this of a column,
+	maxKeptChunks = 64      // nor more of these of one batch and table
+)
