@@ -129,6 +129,9 @@ type Archive struct {
 	logEnd  int64  // up to where the one before it counts
 	tail    *Tail
 
+	building bool // an index is made of the rows that are there; guarded by commits
+	uncopied int  // rows committed since a copy of the indexes was begun; guarded by commits
+
 	views   views
 	indexes atomic.Pointer[indexes]
 	ixMu    sync.Mutex  // held by whoever replaces indexes; a leaf
@@ -141,6 +144,7 @@ type Archive struct {
 	jobs    sync.WaitGroup // long ones, that Close waits for; added to under change
 	turns   chan struct{}  // taken by a job that replaces segments
 	sealing chan struct{}  // taken by a job that makes segments of logs
+	copying chan struct{}  // taken by a job that copies the indexes between seals
 
 	cut       sealCut      // guarded by commits
 	sealAfter atomic.Int64 // Unix time in ns before which none is begun by itself
@@ -207,7 +211,7 @@ func newArchive(fs vfs.FS, dir string, o Options) *Archive {
 		a.events = *o.EventListener
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.turns, a.sealing = make(chan struct{}, 1), make(chan struct{}, 1)
+	a.turns, a.sealing, a.copying = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	a.cache = segment.NewCache(o.CacheBytes)
 	a.files = newFiles(fs, a.path, o.OpenFiles, segment.ReaderOptions{Encodings: o.Encodings, Cache: a.cache, Concurrency: o.Workers})
 	a.files.removed, a.files.failed = a.fileRemoved, func(err error) { a.backgroundError(WorkFiles, err) }

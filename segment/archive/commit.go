@@ -39,7 +39,7 @@ func (a *Archive) Batch() *Batch { return &Batch{a: a} }
 // does not fit the schema, before which the others have been added.
 func (b *Batch) Append(table string, rows ...segment.Row) error {
 	if b.done {
-		return fmt.Errorf("%w: the batch was committed", ErrClosed)
+		return ErrCommitted
 	}
 	t, err := b.table(table)
 	if err != nil {
@@ -107,7 +107,7 @@ func (b *Batch) Rows(table string) (n uint64) {
 //
 // An error means that nothing can be said of these rows until the archive is opened
 // anew; nothing more is committed until then, and readers go on. ErrReadOnly,
-// ErrClosed, and an error of the rows (a batch above 512 MiB when compressed) leave
+// ErrClosed, ErrCommitted, and an error of the rows (above 512 MiB when compressed) leave
 // everything as it was.
 func (b *Batch) Commit(ctx context.Context) (Position, error) { return b.commit(ctx, true) }
 
@@ -119,7 +119,7 @@ func (b *Batch) CommitNoSync(ctx context.Context) (Position, error) { return b.c
 func (b *Batch) commit(ctx context.Context, sync bool) (Position, error) {
 	began := time.Now()
 	if b.done {
-		return nil, fmt.Errorf("%w: the batch was committed", ErrClosed)
+		return nil, ErrCommitted
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -136,6 +136,7 @@ func (b *Batch) commit(ctx context.Context, sync bool) (Position, error) {
 		return nil, err
 	}
 	b.finish()
+	a.copyIfBehind(tables)
 	next := a.state.Load()
 	a.sealIfFull(next)
 	return next.position(), nil

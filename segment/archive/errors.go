@@ -20,6 +20,7 @@ var (
 	ErrNoTable    = errors.New("archive: no such table")              //
 	ErrReadOnly   = errors.New("archive: opened read-only")           // by Options.ReadOnly
 	ErrClosed     = errors.New("archive: use after Close")            // of an Archive or Builder
+	ErrCommitted  = errors.New("archive: the batch was committed")    // and takes neither rows nor another Commit
 	ErrStale      = errors.New("archive: rows replaced since opened") // a file is gone, and nothing of the same identity is there
 	ErrInArchive  = errors.New("archive: file belongs to an archive") // and is changed through it only
 	ErrNotFile    = errors.New("archive: not a file")                 // but a directory, a pipe, or the like

@@ -266,8 +266,12 @@ func (e *examiner) lone(names []string) bool {
 			logs++
 			continue
 		}
-		inside, err := e.fs.List(e.fs.PathJoin(e.r.Dir, name))
-		if err != nil { // not a directory, or not ours
+		dir := e.fs.PathJoin(e.r.Dir, name)
+		if st, err := e.fs.Stat(dir); err != nil || !st.IsDir() { // a pipe would be waited for
+			continue
+		}
+		inside, err := e.fs.List(dir)
+		if err != nil { // not ours
 			continue
 		}
 		for _, file := range inside {

@@ -45,6 +45,7 @@ func (a *Archive) buildIndex(ctx context.Context, k *keyIndex, progress func(row
 		return err
 	}
 	a.uncover(k.Name) // commits leave it alone from here on
+	defer a.buildEnds()
 	st, err := a.pin()
 	if err != nil {
 		return err
@@ -123,6 +124,7 @@ func (a *Archive) built(ix *indexes, k *keyIndex, end uint64) error {
 func (a *Archive) uncover(name string) {
 	a.commits.Lock()
 	defer a.commits.Unlock()
+	a.building = true
 	a.updateIndexes(func(ix *indexes) { ix.builds[name]++ })
 	next := *a.state.Load()
 	next.cover = maps.Clone(next.cover)
@@ -130,12 +132,20 @@ func (a *Archive) uncover(name string) {
 	a.state.Store(&next)
 }
 
+// buildEnds lets rewinds go on.
+func (a *Archive) buildEnds() {
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	a.building = false
+}
+
 // storeForBuild returns the store, or makes one where there is none or a damaged one.
 func (a *Archive) storeForBuild() (*indexes, error) {
 	ix := a.indexes.Load()
+	failed := false
 	if ix.store != nil {
 		err := ix.store.Sync()
-		if !errors.Is(err, index.ErrFailed) {
+		if failed = errors.Is(err, index.ErrFailed); !failed {
 			return ix, err
 		}
 		_ = ix.store.Close() // its files are as a crash would leave them
@@ -149,7 +159,22 @@ func (a *Archive) storeForBuild() (*indexes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.updateIndexes(func(ix *indexes) { ix.store, ix.err = store, nil }), nil
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	ix = a.updateIndexes(func(ix *indexes) {
+		ix.store, ix.err = store, nil
+		if failed { // views that are open know of another store
+			for name := range ix.byName {
+				ix.builds[name]++
+			}
+		}
+	})
+	if failed { // it may have lost what the other indexes were told last
+		next := *a.state.Load()
+		a.coverAll(&next, ix)
+		a.state.Store(&next)
+	}
+	return ix, nil
 }
 
 // removeDamaged removes what is in the place of the store, where it could not be opened

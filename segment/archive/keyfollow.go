@@ -102,6 +102,47 @@ func (t *batchTable) anchor(rewinds uint64) merkle.Hash {
 	return anchorOf(row, rewinds)
 }
 
+// indexStates returns the states of the indexes of tables that end earlier.
+func (a *Archive) indexStates(ends []tableEnd) map[string]index.State {
+	states := map[string]index.State{}
+	ix := a.indexes.Load()
+	for _, e := range ends {
+		for _, k := range ix.byName {
+			if k.Table == e.table && ix.store != nil {
+				if s, ok := ix.store.State(k.Name); ok {
+					states[k.Name] = s
+				}
+			}
+		}
+	}
+	return states
+}
+
+// raiseIndexes gives indexes the states back that they had before they were lowered for a
+// rewind which failed: their entries are all there. Where a commit came between, it has
+// brought them up already.
+func (a *Archive) raiseIndexes(states map[string]index.State) error {
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	ix := a.indexes.Load()
+	if ix.store == nil || len(states) == 0 {
+		return nil
+	}
+	b := ix.store.Batch()
+	for name, s := range states {
+		if now, ok := ix.store.State(name); !ok || now.End >= s.End {
+			continue
+		}
+		if err := b.SetState(name, s); err != nil {
+			return a.voidIndexes(err)
+		}
+	}
+	if err := b.Commit(true); err != nil {
+		return a.voidIndexes(err)
+	}
+	return nil
+}
+
 // lowerIndexes lets the indexes of tables end where a rewind will, durably, before it
 // takes effect: what is between is not missed later.
 func (a *Archive) lowerIndexes(st *state, ends []tableEnd) error {

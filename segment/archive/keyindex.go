@@ -85,7 +85,7 @@ func (a *Archive) openIndexes(st *state) *state {
 		return &next
 	}
 	if a.o.ReadOnly {
-		ix.store, ix.err = a.openCopy()
+		ix.store, ix.err = a.openCopy(func(s *index.Store) bool { return ix.ahead(s, st) })
 	} else {
 		ix.store, ix.err = a.openStore()
 	}
@@ -99,16 +99,24 @@ func (a *Archive) openIndexes(st *state) *state {
 	if ix.store == nil { // nothing was ever left for readers
 		return &next
 	}
+	a.coverAll(&next, ix)
+	return &next
+}
+
+// coverAll finds up to which rows the indexes of a store go that was opened just now, and
+// brings them up to those of st.
+func (a *Archive) coverAll(st *state, ix *indexes) {
+	st.cover = map[string]cover{}
 	for _, name := range slices.Sorted(maps.Keys(ix.byName)) {
 		k := ix.byName[name]
-		end, err := a.covered(&next, ix, k)
+		end, err := a.covered(st, ix, k)
 		if err == nil {
-			if next.cover[name] = (cover{end: end}); !a.o.ReadOnly {
-				err = a.catchUp(&next, ix, k, catchUpRows)
+			if st.cover[name] = (cover{end, ix.builds[name]}); !a.o.ReadOnly {
+				err = a.catchUp(st, ix, k, catchUpRows)
 			}
 		}
 		if err != nil {
-			delete(next.cover, name)
+			delete(st.cover, name)
 			if errors.Is(err, errChanged) && !a.o.ReadOnly { // it must not fit by chance later on
 				err = errors.Join(err, ix.store.Drop(name))
 			}
@@ -116,7 +124,16 @@ func (a *Archive) openIndexes(st *state) *state {
 			a.indexDropped(k, err)
 		}
 	}
-	return &next
+}
+
+// ahead reports whether an index of a store has rows that st has not yet.
+func (ix *indexes) ahead(store *index.Store, st *state) bool {
+	for name, k := range ix.byName {
+		if s, ok := store.State(name); ok && s.End > st.tables[st.number[k.Table]].end() {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *Archive) openStore() (*index.Store, error) {
@@ -148,8 +165,11 @@ func (a *Archive) covered(st *state, ix *indexes, k *keyIndex) (uint64, error) {
 		return 0, errNotBuilt
 	}
 	t := &st.tables[st.number[k.Table]]
-	if s.Definition != k.definition() || s.First > t.firstRow || s.End > t.end() {
+	if s.Definition != k.definition() || s.First > t.firstRow {
 		return 0, errChanged
+	}
+	if s.End > t.end() {
+		return 0, fmt.Errorf("%w: it knows rows up to %d, table %q ends at %d: commits that were never made durable are gone, or a log is", errChanged, s.End, k.Table, t.end())
 	}
 	if s.End <= t.firstRow { // of no rows that are there, whichever they were
 		return t.firstRow, nil
@@ -237,7 +257,7 @@ func (a *Archive) voidIndexes(why error) error {
 		store, ix.store, ix.err = ix.store, nil, fmt.Errorf("removed, for it could not follow a rewind: %w", errors.Join(errNotBuilt, why))
 	})
 	if store != nil {
-		_ = store.Close() // it has failed
+		a.jobs.Go(func() { _ = store.Close() }) // it has failed; a check that is at work is waited for
 	}
 	next := *a.state.Load()
 	next.cover = nil

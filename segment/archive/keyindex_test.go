@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
@@ -297,5 +299,79 @@ func TestIndexBuiltOverRubbish(t *testing.T) {
 			wantKeys(t, a, "hash", "blocks", 1)
 			mustClose(t, a)
 		})
+	}
+}
+
+// A build that finds the store failed opens it anew: the other indexes have all rows
+// then, or say that they have not, also of commits that come later.
+func TestIndexesAfterAFailedStore(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	broken := false
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken && strings.Contains(op.Path, "index/live") && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
+			return errors.New("the disk has lost it")
+		}
+		return nil
+	}))
+	a := openPairs(t, fs, archive.Options{SealBytes: -1, Workers: 1})
+	ctx := context.Background()
+	must(t, a.CreateIndex(ctx, archive.IndexSpec{Name: "hash", Table: "blocks", Key: key(t, "hash")}, nil))
+	must(t, a.CreateIndex(ctx, archive.IndexSpec{Name: "note", Table: "notes", Key: key(t, "note")}, nil))
+	for n := range uint64(5) {
+		_, err := pair(a, n)
+		must(t, err)
+	}
+	broken = true
+	if err := a.BuildIndex(ctx, "hash", nil); err == nil {
+		t.Log("the store did not fail") // it may have been synced
+	}
+	broken = false
+	must(t, a.BuildIndex(ctx, "hash", nil))
+	_, err := pair(a, 5)
+	must(t, err)
+	wantKeys(t, a, "hash", "blocks", 1)
+	wantKeys(t, a, "note", "notes", 0)
+	mustClose(t, a)
+	a = mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+	wantKeys(t, a, "hash", "blocks", 1)
+	wantKeys(t, a, "note", "notes", 0)
+	mustClose(t, a)
+}
+
+// Readers are left a copy of the indexes every quarter of a million rows, also where nothing
+// is sealed: there is an end to what they read instead.
+func TestIndexCopiedBetweenSeals(t *testing.T) {
+	fs, a := notesArchive(t, s2Policy)
+	mustClose(t, a)
+	a = mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1})
+	defer func() { mustClose(t, a) }()
+	ctx := context.Background()
+	must(t, a.CreateIndex(ctx, archive.IndexSpec{Name: "note", Table: "notes", Key: key(t, "note")}, nil))
+	n := uint64(0)
+	for range 4 {
+		b := a.Batch()
+		for range 70_000 {
+			must(t, b.Append("notes", killedNote(n)))
+			n++
+		}
+		_, err := b.Commit(ctx)
+		must(t, err)
+	}
+	missing := n
+	for wait := 0; missing > 0 && wait < 1000; wait++ { // it is made in the background
+		time.Sleep(5 * time.Millisecond)
+		r := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
+		missing = r.Indexes()[0].Missing
+		if v, err := r.View(); err != nil {
+			t.Fatal(err)
+		} else if row, err := v.Lookup("note", killedNote(279_999)[0]); err != nil || row != 279_999 {
+			t.Fatalf("row %d, %v", row, err)
+		} else {
+			v.Close()
+		}
+		mustClose(t, r)
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d rows are not in the copy", missing, n)
 	}
 }

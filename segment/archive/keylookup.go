@@ -59,14 +59,13 @@ func (v *View) All(name string, key []byte) iter.Seq2[uint64, error] {
 			return
 		}
 		t := &v.st.tables[v.st.number[k.Table]]
-		rows, err := v.candidates(k, t, key)
-		if err != nil {
-			yield(0, err)
-			return
-		}
 		c := &Column{t: &Table{a: v.a, name: k.Table, st: v.st}, name: k.Key.Column, number: k.column}
 		var value, got []byte
-		for _, n := range rows {
+		for n, err := range v.candidates(k, t, key) {
+			if err != nil {
+				yield(0, err)
+				return
+			}
 			if value, err = c.Value(value[:0], n); err != nil {
 				yield(0, err)
 				return
@@ -78,11 +77,48 @@ func (v *View) All(name string, key []byte) iter.Seq2[uint64, error] {
 	}
 }
 
-// candidates returns the rows that may have a key, newest first.
-func (v *View) candidates(k *keyIndex, t *tableState, key []byte) (rows []uint64, err error) {
+// candidates yields the rows that may have a key, newest first: what the index has page
+// by page, for a key may have very many.
+func (v *View) candidates(k *keyIndex, t *tableState, key []byte) iter.Seq2[uint64, error] {
+	return func(yield func(uint64, error) bool) {
+		ix, lacking, end, err := v.sources(k, t, key)
+		if err != nil {
+			yield(0, err)
+			return
+		}
+		for _, n := range lacking {
+			if !yield(n, nil) {
+				return
+			}
+		}
+		if end <= t.firstRow {
+			return
+		}
+		have := v.st.cover[k.Name]
+		other := func() bool { return !v.a.o.ReadOnly && v.a.indexes.Load().builds[k.Name] != have.build }
+		for n, err := range ix.store.Lookup(k.Name, key, t.firstRow, end) {
+			if err != nil {
+				yield(0, fmt.Errorf("%w: %w", ErrIndex, err))
+				return
+			}
+			if other() {
+				break
+			}
+			if !yield(n, nil) {
+				return
+			}
+		}
+		if other() {
+			yield(0, fmt.Errorf("%w: %q: it was built anew meanwhile", ErrIndex, k.Name))
+		}
+	}
+}
+
+// sources returns where rows with a key are looked for: in an index, up to row end, and
+// those that were read because it lacks them, newest first.
+func (v *View) sources(k *keyIndex, t *tableState, key []byte) (ix *indexes, lacking []uint64, end uint64, err error) {
 	have, ok := v.st.cover[k.Name]
-	ix := v.a.indexes.Load()
-	end := t.end()
+	ix, end = v.a.indexes.Load(), t.end()
 	if v.a.o.ReadOnly && v.st.extras != nil {
 		ix = v.st.ix // the copy that the cover is of
 		if end = max(have.end, t.firstRow); !ok || ix.store == nil {
@@ -90,19 +126,11 @@ func (v *View) candidates(k *keyIndex, t *tableState, key []byte) (rows []uint64
 		}
 		x, err := v.a.lacking(v.st, k, end)
 		if err != nil {
-			return nil, err
+			return nil, nil, 0, err
 		}
-		rows = x.find(key)
+		lacking = x.find(key)
 	} else if !ok || ix.store == nil || have.end < end || have.build != ix.builds[k.Name] {
-		return nil, fmt.Errorf("%w: %q: it has not the rows that the table has", ErrIndex, k.Name)
+		return nil, nil, 0, fmt.Errorf("%w: %q: it has not the rows that the table has", ErrIndex, k.Name)
 	}
-	if end > t.firstRow {
-		if rows, err = ix.store.Candidates(rows, k.Name, key, t.firstRow, end, 0); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrIndex, err)
-		}
-	}
-	if now := v.a.indexes.Load(); !v.a.o.ReadOnly && now.builds[k.Name] != have.build {
-		return nil, fmt.Errorf("%w: %q: it was built anew meanwhile", ErrIndex, k.Name)
-	}
-	return rows, nil
+	return ix, lacking, end, nil
 }

@@ -70,26 +70,79 @@ func (a *Archive) checkpointIndex() error {
 	return nil
 }
 
-// openCopy opens the newest copy, for a read-only archive. A writer may remove it at
-// that moment: then there is a newer one.
-func (a *Archive) openCopy() (*index.Store, error) {
+// copyRows is how many rows are committed until readers are left another copy: they read
+// what it lacks from the rows, catchUpRows at most.
+const copyRows = catchUpRows / 4
+
+// copyIfBehind counts the rows of a commit, and leaves readers a copy where it lacks many.
+// a.commits is held.
+func (a *Archive) copyIfBehind(tables []tableFrames) {
+	for _, t := range tables {
+		for i := range t.frames {
+			a.uncopied += int(t.frames[i].rows)
+		}
+	}
+	if a.uncopied < copyRows || a.indexes.Load().store == nil {
+		return
+	}
+	select {
+	case a.copying <- struct{}{}:
+	default:
+		return // one is made
+	}
+	a.uncopied = 0
+	go func() { // begin takes a lock that comes before the one that is held here
+		defer func() { <-a.copying }()
+		_, end, err := a.begin(a.ctx, true)
+		if err != nil {
+			return
+		}
+		defer end()
+		a.leaveIndex()
+	}()
+}
+
+// openCopy opens a copy for a read-only archive: the newest, or the one before where that
+// is ahead of the rows, which were looked at a moment earlier.
+func (a *Archive) openCopy(ahead func(*index.Store) bool) (*index.Store, error) {
+	s, before, err := a.openNewestCopy()
+	if err != nil || s == nil || before == 0 || !ahead(s) {
+		return s, err
+	}
+	older, err := index.Open(a.fs, a.checkpointDir(before), index.Options{ReadOnly: true, Logger: a.log})
+	if err != nil { // it is removed when the next one is made
+		a.log.Debug("an older copy of the indexes cannot be opened", "dir", a.dir, "error", err)
+		return s, nil
+	}
+	if ahead(older) {
+		return s, older.Close()
+	}
+	return older, s.Close()
+}
+
+// openNewestCopy opens the newest copy, and returns the number of the one before, or 0. A
+// writer may remove it at that moment: then there is a newer one.
+func (a *Archive) openNewestCopy() (s *index.Store, before uint64, err error) {
 	var last error
 	for range maxLoads {
 		have, err := a.checkpoints()
 		if err != nil || len(have) == 0 {
-			return nil, errors.Join(err, last)
+			return nil, 0, errors.Join(err, last)
 		}
 		s, err := index.Open(a.fs, a.checkpointDir(have[len(have)-1]), index.Options{ReadOnly: true, Logger: a.log})
 		if err == nil {
-			return s, nil
+			if len(have) > 1 {
+				before = have[len(have)-2]
+			}
+			return s, before, nil
 		}
 		last = err
 		now, err := a.checkpoints()
 		if err != nil || slices.Equal(now, have) {
-			return nil, errors.Join(last, err)
+			return nil, 0, errors.Join(last, err)
 		}
 	}
-	return nil, last
+	return nil, 0, last
 }
 
 // extras are the keys of rows that a copy lacks, by index; made when first asked for.
@@ -97,9 +150,8 @@ type extras struct{ byName sync.Map }
 
 // extra is rows by the xxh64 of their key, ascending.
 type extra struct {
-	once sync.Once
-	rows map[uint64][]uint64
-	err  error
+	mu   sync.Mutex
+	rows map[uint64][]uint64 // nil until they were read
 }
 
 // find returns the rows that may have a key, newest first.
@@ -114,8 +166,16 @@ func (x *extra) find(key []byte) []uint64 {
 func (a *Archive) lacking(st *state, k *keyIndex, from uint64) (*extra, error) {
 	v, _ := st.extras.byName.LoadOrStore(k.Name, &extra{})
 	x := v.(*extra)
-	x.once.Do(func() { x.rows, x.err = a.keysFrom(st, k, from) })
-	return x, x.err
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.rows == nil { // what fails is tried again
+		rows, err := a.keysFrom(st, k, from)
+		if err != nil {
+			return nil, err
+		}
+		x.rows = rows
+	}
+	return x, nil
 }
 
 func (a *Archive) keysFrom(st *state, k *keyIndex, from uint64) (map[uint64][]uint64, error) {

@@ -2,6 +2,7 @@ package archive_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"testing"
 
@@ -128,5 +129,69 @@ func TestLogRemoved(t *testing.T) {
 	remove("log-000003")
 	if _, err := archive.Open(fs, "/chain", o); !errors.As(err, &le) || !errors.Is(err, segment.ErrCorrupt) {
 		t.Errorf("a log that the manifest knows: %v", err)
+	}
+}
+
+// A log of another number, or of another archive, in the place of the newest is damage and
+// not a log that was being made: nobody removes it.
+func TestLogUnderAnotherName(t *testing.T) {
+	fs := vfs.NewMem()
+	o := archive.Options{SealBytes: -1, Workers: 1}
+	a := openPairs(t, fs, o)
+	for n := range uint64(2) {
+		if _, err := pair(a, n); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, a)
+		a = mustOpen(t, fs, "/chain", o)
+	}
+	mustClose(t, a)
+	first := readFile(t, fs, "/chain/log-000001")
+	for _, name := range []string{"log-000002", "log-000003"} {
+		kept := vfs.NewMem()
+		if _, err := vfs.Clone(fs, kept, "/chain", "/chain"); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, kept, "/chain/"+name, first)
+		for _, readOnly := range []bool{true, false} {
+			_, err := archive.Open(kept, "/chain", archive.Options{ReadOnly: readOnly})
+			var le *archive.LogError
+			if !errors.As(err, &le) || le.File != name {
+				t.Errorf("%s, read-only %t: %v", name, readOnly, err)
+			}
+		}
+		if !bytes.Equal(readFile(t, kept, "/chain/"+name), first) {
+			t.Errorf("%s was touched", name)
+		}
+	}
+}
+
+// Verify goes on with the segments that it began with when they are pruned or rewound.
+func TestVerifyBesidePrune(t *testing.T) {
+	fs := vfs.NewMem()
+	a := openPairs(t, fs, archive.Options{SealBytes: -1, Workers: 1})
+	defer mustClose(t, a)
+	ctx := context.Background()
+	for n := range uint64(4) {
+		if _, err := pair(a, n); err != nil {
+			t.Fatal(err)
+		}
+		must(t, a.Seal(ctx))
+	}
+	pruned := false
+	o := archive.VerifyOptions{Depth: segment.Content, Progress: func(archive.Progress) {
+		if pruned {
+			return
+		}
+		pruned = true
+		_, err := a.Prune(ctx, "blocks", 3, false)
+		must(t, err)
+		must(t, a.Rewind(ctx, archive.Position{"notes": 1}))
+	}}
+	for flaw, err := range a.Verify(ctx, o) {
+		t.Errorf("%v, %v", flaw, err)
+	}
+	if !pruned || a.Info().Segments != 2 {
+		t.Fatalf("%d segments", a.Info().Segments)
 	}
 }

@@ -118,7 +118,7 @@ func (a *Archive) tornLog(number uint64, err error) bool {
 	if errors.Is(err, journal.ErrTorn) {
 		return true
 	}
-	if !errors.Is(err, journal.ErrDamaged) {
+	if !errors.Is(err, journal.ErrDamaged) || errors.Is(err, errOtherLog) {
 		return false
 	}
 	f, size, err := openRead(a.fs, a.path(logName(number)))
@@ -129,6 +129,9 @@ func (a *Archive) tornLog(number uint64, err error) bool {
 	return errors.Join(err, f.Close()) == nil && empty
 }
 
+// errOtherLog is a log, whole for all its head says, under the name of another.
+var errOtherLog = errors.New("the file is under another's name")
+
 func (a *Archive) openLog(number uint64) (*foundLog, error) {
 	path := a.path(logName(number))
 	f, size, err := openRead(a.fs, path, vfs.RandomReadsOption)
@@ -137,7 +140,7 @@ func (a *Archive) openLog(number uint64) (*foundLog, error) {
 	}
 	l := &foundLog{number: number, f: f, size: size}
 	if l.head, l.begin, err = journal.ReadHead(f, size); err == nil && l.head.Number != number {
-		err = &journal.Error{Length: l.begin, Err: fmt.Errorf("this is log %d", l.head.Number)}
+		err = &journal.Error{Length: l.begin, Err: fmt.Errorf("%w: this is log %d", errOtherLog, l.head.Number)}
 	}
 	if err != nil {
 		return nil, errors.Join(err, ioError("closing", path, f.Close()))

@@ -9,13 +9,16 @@ import (
 	"time"
 
 	"github.com/segstore/segstore/codec"
+	"github.com/segstore/segstore/index"
 	"github.com/segstore/segstore/segment"
 )
 
 // Rewind lets tables end where to says: the rows from there on are gone, and the next
 // commit takes their numbers over. Tables that to does not name stay. All tables are
 // rewound together or none; it is durable when Rewind returns. Views keep what they
-// have. A rewind into a sealed segment writes a segment of the rows that are kept.
+// have. Rows in logs go at once; any rewind waits for an index that is being built. A
+// rewind into a sealed segment waits for what replaces segments (Recompress, Prune, a
+// seal), and writes a segment of the rows that are kept.
 //
 // segment.ErrRange for a row that a table has not, or has pruned; ErrNoTable.
 func (a *Archive) Rewind(ctx context.Context, to Position) error {
@@ -25,14 +28,17 @@ func (a *Archive) Rewind(ctx context.Context, to Position) error {
 		return err
 	}
 	defer end()
-	done, err := a.turn(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	lost, deep, err := a.rewindLog(to)
-	if err == nil && deep {
-		lost, err = a.rewindSegments(ctx, to)
+	lost, wait, err := a.rewindLog(to, false)
+	if err == nil && wait {
+		done, terr := a.turn(ctx)
+		if terr != nil {
+			return terr
+		}
+		defer done()
+		var deep bool
+		if lost, deep, err = a.rewindLog(to, true); err == nil && deep {
+			lost, err = a.rewindSegments(ctx, to)
+		}
 	}
 	a.rewound(lost, began, err)
 	return err
@@ -67,9 +73,9 @@ func (st *state) rewindTo(to Position) (ends []tableEnd, deep bool, err error) {
 	return ends, deep, nil
 }
 
-// rewindLog rewinds rows that are in logs, by a record; deep says that some are in
-// segments, and that nothing was done.
-func (a *Archive) rewindLog(to Position) (lost []TableRewind, deep bool, err error) {
+// rewindLog rewinds rows that are in logs, by a record. wait says that nothing was done:
+// some are in segments, or an index is made of them and the turn is not this rewind's.
+func (a *Archive) rewindLog(to Position, turn bool) (lost []TableRewind, wait bool, err error) {
 	a.change.Lock() // no manifest is written meanwhile
 	defer a.change.Unlock()
 	a.commits.Lock()
@@ -79,8 +85,11 @@ func (a *Archive) rewindLog(to Position) (lost []TableRewind, deep bool, err err
 	}
 	st := a.state.Load()
 	ends, deep, err := st.rewindTo(to)
-	if err != nil || deep || len(ends) == 0 {
-		return nil, deep, err
+	if err != nil || len(ends) == 0 {
+		return nil, false, err
+	}
+	if deep || a.building && !turn {
+		return nil, true, nil
 	}
 	lost = st.loses(ends)
 	if err := a.openWriter(st); err != nil {
@@ -106,6 +115,7 @@ func (a *Archive) rewindLog(to Position) (lost []TableRewind, deep bool, err err
 		t.rewinds++
 	}
 	next.countRaw()
+	a.cut.commits = 0 // some of those behind it are gone
 	a.state.Store(&next)
 	a.log.Info("rewound", "dir", a.dir, "tables", len(ends))
 	return lost, false, nil
@@ -161,10 +171,12 @@ func (a *Archive) rewindSegments(ctx context.Context, to Position) (lost []Table
 		}
 		k.named = true
 	}
+	var before map[string]index.State
 	if err == nil {
 		done, err = a.swapManifest(true, func(st *state, p *plan) error {
 			now, _, err := st.rewindTo(to) // rows may have come meanwhile, in logs
 			if err == nil {
+				before = a.indexStates(now)
 				err = a.lowerIndexes(st, now)
 			}
 			if err != nil {
@@ -187,6 +199,9 @@ func (a *Archive) rewindSegments(ctx context.Context, to Position) (lost []Table
 			}
 			return nil
 		})
+	}
+	if err != nil && !done {
+		err = errors.Join(err, a.raiseIndexes(before))
 	}
 	for _, k := range kept {
 		if err != nil && !done && k.named {

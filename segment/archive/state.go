@@ -57,6 +57,7 @@ func newState(m *manifest, size int64, old *state) *state {
 		st.tables[i] = ts
 		st.number[t.name] = i
 	}
+	st.countRaw()
 	return st
 }
 

@@ -68,10 +68,12 @@ func (a *Archive) Verify(ctx context.Context, o VerifyOptions) iter.Seq2[segment
 			}
 		}
 		for _, t := range picked {
-			if err := v.frames(ctx, t); err != nil {
-				yield(segment.Flaw{}, err)
+			err := v.frames(ctx, t)
+			if v.stopped {
+				return
 			}
-			if v.stopped || ctx.Err() != nil {
+			if err != nil {
+				yield(segment.Flaw{}, err)
 				return
 			}
 		}
@@ -162,6 +164,10 @@ func (v *verifier) open(s SegmentInfo) (f vfs.File, size int64, now SegmentInfo,
 		f, size, err = fs.find(h.info, vfs.SequentialReadsOption)
 		return err
 	})
+	if errors.Is(err, segment.ErrRange) { // pruned or rewound meanwhile: the file stays for who began before
+		h = &handle{info: s}
+		f, size, err = v.a.files.find(s, vfs.SequentialReadsOption)
+	}
 	if errors.Is(err, iofs.ErrPermission) {
 		err = fileFlaw(s, 0, fmt.Errorf("the file cannot be opened: %w", err))
 	}

@@ -186,7 +186,9 @@ func (s *scanner) later(off, broken int64, next uint64) (found bool, looked int6
 	}
 	sequence := le.Uint64(head[8:])
 	n := int64(le.Uint32(head[4:]))
-	if sequence < next || int64(le.Uint64(head[24:])) <= broken || n > MaxRecord || recordHead+n+recordTail > s.size-off {
+	durable := int64(le.Uint64(head[24:]))
+	if durable <= broken || durable > off || sequence < next || sequence-next > uint64(off-broken)/(recordHead+recordTail)+1 ||
+		n > MaxRecord || recordHead+n+recordTail > s.size-off || !bytes.Equal(head[17:24], make([]byte, 7)) {
 		return false, recordHead, nil
 	}
 	_, size, bad, err := s.record(off, sequence)

@@ -24,8 +24,8 @@ only.
 
 It reads no rows, as verify --quick does; --checksums reads every byte.
 
-Exit code 0 says that all rows can be read, though something may be left to do; 3 that
-something is damaged or missing; 4 that DIR is no archive; 1 that something could not be
+Exit code 0 says that nothing was found to be damaged, though something may be left to do;
+3 that something is damaged or missing; 4 that DIR is no archive; 1 that something could not be
 looked at.`,
 		example: "  segtool doctor chain\n  segtool doctor --checksums --json chain",
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
@@ -152,7 +152,12 @@ func (a *app) diagnosis(dir string, d diagnosis, depth segment.Depth) {
 	case d.Verdict == "damaged" && !d.Opens:
 		a.printf("%s is damaged, and does not open\n", dir)
 	case d.Verdict == "damaged":
-		a.printf("%s is damaged; what is not named above can be read\n", dir)
+		a.printf("%s is damaged; what is not named above ", dir)
+		if depth == segment.Structure {
+			a.printf("was not read: segtool verify %s reads every byte\n", quote(dir))
+		} else {
+			a.printf("can be read\n")
+		}
 	case d.Verdict == "incomplete":
 		a.printf("%s was not looked at as a whole\n", dir)
 	case depth == segment.Structure:

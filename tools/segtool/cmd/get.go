@@ -24,7 +24,7 @@ its bytes as they are.
 --key finds rows by an index of the archive instead of by number: a hash as explorers
 print it, 0x optional, or a number; every index that can read it is asked, or the one
 that --index names. Of several rows with the same key the newest comes first.`,
-		example: "  segtool get chain 46147 --table blocks\n  segtool get chain 0 --table transactions --column transaction --raw >tx\n  segtool get chain --key 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b60060",
+		example: "  segtool get chain 46147 --table blocks\n  segtool get chain 0 --table transactions --column transaction --raw >tx\n  segtool get chain --key 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060",
 		codes:   []int{codeFine, codeFailed, codeUsage, codeCorrupt, codeMissing},
 		args:    cobra.RangeArgs(1, 2),
 		run: func(_ context.Context, args []string) error {

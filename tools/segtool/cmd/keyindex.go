@@ -18,7 +18,7 @@ func (a *app) indexVerb() *cobra.Command {
 		Long: `An index finds the rows of a table by a function of a column: a transaction by its
 hash, a block by its number. It is made of the rows alone, kept in step with them, and
 can be made anew at any time.`,
-		Example: "  segtool index build chain\n  segtool index list chain\n  segtool index check chain\n  segtool get chain --key 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b60060",
+		Example: "  segtool index build chain\n  segtool index list chain\n  segtool index check chain\n  segtool get chain --key 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return usagef("index needs a verb: build, list or check") },
 	}
@@ -29,12 +29,13 @@ can be made anew at any time.`,
 func (a *app) indexBuildVerb() *cobra.Command {
 	var add []string
 	c := verb{
-		use: "build DIR [--add NAME=FUNCTION(COLUMN)]...", short: "Make indexes of all rows",
+		use: "build DIR [--add TABLE.NAME=KEY]...", short: "Make indexes of all rows",
 		long: `Build makes every index that the archive has anew, and those that --add names; in an
 archive that has none, those that its columns suggest: hashes of blocks and
 transactions, numbers of blocks.
 
---add is TABLE.NAME=KEY, where KEY is a column or a function of one:
+--add is TABLE.NAME=KEY, where NAME is unique in the archive and KEY is a column or a
+function of one:
   keccak256(C)   Ethereum's hash of headers and transactions
   sha256d(C)     Bitcoin's hash of headers
   btc-txid(C)    Bitcoin's transaction ids; btc-wtxid(C) those with the witness`,

@@ -58,15 +58,18 @@ func (a *app) recover(ctx context.Context, path, out string) error {
 	if dir {
 		return usagef("%s is a directory: recover takes one segment file", path)
 	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // a pipe would be waited for
+		return usagef("%s is no file: recover takes one segment file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	end, err := segmentEnd(ctx, f, info.Size())
 	if err != nil {
 		return err

@@ -155,15 +155,15 @@ func recoverCommand(ctx context.Context, path string) string {
 
 // recoverable reports whether recover could save a row of a file.
 func recoverable(ctx context.Context, path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
+		return false
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return false
-	}
 	d, err := segment.Recover(f, info.Size(), segment.RecoverOptions{Name: path})
 	if err != nil {
 		return false
