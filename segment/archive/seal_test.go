@@ -3,6 +3,7 @@ package archive_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/segstore/segstore/codec"
 	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
@@ -162,4 +164,68 @@ func TestSealKeepsCommits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// openSealed returns an archive of 10 rows in segments and one in a log, with an index of
+// each table.
+func openSealed(t *testing.T, fs vfs.FS) *archive.Archive {
+	t.Helper()
+	a := openPairs(t, fs, archive.Options{SealBytes: -1, Workers: 1})
+	for n := range uint64(11) {
+		if n == 10 {
+			must(t, a.Seal(context.Background()))
+		}
+		_, err := pair(a, n)
+		must(t, err)
+	}
+	must(t, a.CreateIndex(context.Background(), archive.IndexSpec{Name: "hash", Table: "blocks", Key: key(t, "hash")}, nil))
+	must(t, a.CreateIndex(context.Background(), archive.IndexSpec{Name: "note", Table: "notes", Key: key(t, "note")}, nil))
+	return a
+}
+
+// A rewind into segments that fails, because the manifest cannot be written, leaves rows
+// and indexes as they were, also for who opens the archive next.
+func TestRewindThatFails(t *testing.T) {
+	full := false
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full && op.Kind == errorfs.OpCreate && strings.Contains(op.Path, "MANIFEST") {
+			return errNoSpace
+		}
+		return nil
+	}))
+	a := openSealed(t, fs)
+	full = true
+	if err := a.Rewind(context.Background(), archive.Position{"blocks": 5, "notes": 5}); !errors.Is(err, archive.ErrNoSpace) {
+		t.Errorf("a full disk: %v", err)
+	}
+	full = false
+	for range 2 {
+		if got, err := read(a); err != nil || len(got.rows["blocks"]) != 11 || len(got.rows["notes"]) != 11 {
+			t.Errorf("%d blocks, %d notes, %v", len(got.rows["blocks"]), len(got.rows["notes"]), err)
+		}
+		wantKeys(t, a, "hash", "blocks", 1)
+		wantKeys(t, a, "note", "notes", 0)
+		mustClose(t, a)
+		a = mustOpen(t, fs, "/chain", archive.Options{})
+	}
+	mustClose(t, a)
+}
+
+// A rewind of rows in logs does not wait for a recompression.
+func TestRewindBesideRecompress(t *testing.T) {
+	fs, ctx := vfs.NewMem(), context.Background()
+	a := openSealed(t, fs)
+	defer mustClose(t, a)
+	rewound := false
+	_, err := a.Recompress(ctx, under(t, zstdPolicy), func(archive.Progress) {
+		if !rewound { // Recompress waits for this function
+			rewound = true
+			must(t, a.Rewind(ctx, archive.Position{"blocks": 10, "notes": 10}))
+		}
+	})
+	must(t, err)
+	if got, err := read(a); err != nil || !rewound || len(got.rows["blocks"]) != 10 || len(got.rows["notes"]) != 10 {
+		t.Errorf("%d blocks, %d notes, %v", len(got.rows["blocks"]), len(got.rows["notes"]), err)
+	}
+	wantKeys(t, a, "hash", "blocks", 1)
 }
