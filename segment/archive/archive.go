@@ -281,9 +281,11 @@ func (a *Archive) takeOver(st *state, ls *logs) error {
 	return errors.Join(ioError("syncing", path, f.Sync()), ioError("closing", path, f.Close()), syncDir(a.fs, a.dir))
 }
 
-// Close ends what runs, makes durable what was committed, closes the archive and gives the lock back. Readers of segments that are
-// still in use may be used until they are released; nothing else may. It returns
-// the first error that closing or removing a file has met since Open.
+// Close ends what runs, makes durable what was committed, closes the archive and gives the
+// lock back. A seal that is at work is given up, as if the process had ended: its rows stay
+// in the log. Readers of segments that are still in use may be used until they are
+// released; nothing else may. It returns the first error that closing or removing a file
+// has met since Open.
 func (a *Archive) Close() error {
 	a.change.Lock()
 	if a.closed.Swap(true) {

@@ -16,7 +16,7 @@ func TestInParts(t *testing.T) {
 	m, _ := chaintest.Import(t, era1.Importer{}, one)
 	for _, f := range []chain.File{zero, one, chaintest.DataFile(t, "era1/sepolia-00021-b8814b14.era1")} {
 		_, err := chaintest.ImportAfter(t, m, era1.Importer{}, chain.ImportOptions{}, f)
-		if err == nil || !strings.Contains(err.Error(), "at byte 8: expected block 16384, behind the last one stored: block ") {
+		if err == nil || !strings.Contains(err.Error(), "at byte 8: expected block 16384, behind the last one stored: found block ") {
 			t.Errorf("%s: %v", f.Name, err)
 		}
 	}

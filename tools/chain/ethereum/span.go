@@ -86,11 +86,11 @@ func Follow(o chain.ImportOptions, spans []Span) error {
 		}
 		switch {
 		case s.First != next:
-			return wrong(s.Offset, fmt.Sprintf("block %d, behind %s", next, behind), "block %d", s.First)
+			return wrong(s.Offset, fmt.Sprintf("block %d, behind %s", next, behind), "found block %d", s.First)
 		case i == 0 && hash != nil && !bytes.Equal(s.Parent, hash):
 			return wrong(s.Offset, fmt.Sprintf("block %d on top of %s, whose hash is 0x%x", next, behind, hash), "its parent is 0x%x", s.Parent)
 		case s.Gap != nil:
-			return wrong(s.Gap.Offset, fmt.Sprintf("block %d, behind the one before", s.Gap.Want), "block %d", s.Gap.Number)
+			return wrong(s.Gap.Offset, fmt.Sprintf("block %d, behind the one before", s.Gap.Want), "found block %d", s.Gap.Number)
 		}
 		next += s.Blocks
 	}

@@ -78,11 +78,11 @@ func TestAfterRefuses(t *testing.T) {
 		offset int64
 		want   string
 	}{
-		"same":    {[]chain.File{f("x", one)}, "x", 0, "expected block 2, behind the last one stored: block 1"},
-		"later":   {[]chain.File{f("x", three)}, "x", 0, "expected block 2, behind the last one stored: block 3"},
+		"same":    {[]chain.File{f("x", one)}, "x", 0, "expected block 2, behind the last one stored: found block 1"},
+		"later":   {[]chain.File{f("x", three)}, "x", 0, "expected block 2, behind the last one stored: found block 3"},
 		"orphan":  {[]chain.File{f("x", orphan)}, "x", 0, "whose hash is 0x88e96d4537bea4d9c05d12549907b32561d3bf31f45aae734cdc119f13406cb6: its parent is 0x89e96d45"},
-		"in file": {[]chain.File{f("x", slices.Concat(two, three, two, four))}, "x", int64(len(two) + len(three)), "expected block 4, behind the one before: block 2"},
-		"files":   {[]chain.File{f("x", slices.Concat(two, three)), f("y", three)}, "y", 0, "expected block 4, behind the last one of x: block 3"},
+		"in file": {[]chain.File{f("x", slices.Concat(two, three, two, four))}, "x", int64(len(two) + len(three)), "expected block 4, behind the one before: found block 2"},
+		"files":   {[]chain.File{f("x", slices.Concat(two, three)), f("y", three)}, "y", 0, "expected block 4, behind the last one of x: found block 3"},
 	} {
 		m, _ := chaintest.Import(t, rlp.Importer{}, f("first", one))
 		_, err := chaintest.ImportAfter(t, m, rlp.Importer{}, chain.ImportOptions{}, tc.files...)
@@ -109,7 +109,7 @@ func TestAfterNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := chaintest.ImportAfter(t, m, rlp.Importer{}, chain.ImportOptions{}, chaintest.BytesFile("x", two))
-	if err == nil || !strings.Contains(err.Error(), "expected block 1, behind none yet stored: block 2") {
+	if err == nil || !strings.Contains(err.Error(), "expected block 1, behind none yet stored: found block 2") {
 		t.Error(err)
 	}
 	if _, err := chaintest.ImportAfter(t, m, rlp.Importer{}, chain.ImportOptions{}, chaintest.BytesFile("x", one)); err != nil {

@@ -35,7 +35,7 @@ Export gives the files back. A failed or interrupted import leaves no DIR.
 ` + policyHelp,
 		example: `  segtool import --from era1 mainnet-*.era1 chain
   segtool import --from rlp --profile cold blocks.rlp.gz chain
-  segtool import --from jsonl --columns time:uint,host:bytes,hash:fixed(32) log.jsonl logs`,
+  segtool import --from jsonl --columns 'time:uint,host:bytes,hash:fixed(32)' log.jsonl logs`,
 		codes: []int{codeFine, codeFailed, codeUsage, codeMissing},
 		makes: "DIR",
 		args: func(_ *cobra.Command, args []string) error {

@@ -48,10 +48,10 @@ a sample and writes nothing. --runs N does everything N times, keeps the last re
 and gives mean, median, least and most of the times, also of an estimate. --format
 bench prints lines for benchstat.
 
-Times: "time in the codec" is by the clock inside the calls of encoder and decoder,
-summed over all workers, so that it can be more than what the clock on the wall says;
-"clock" is that one. Each includes waiting for a processor: on a busy machine compare
-medians of several runs.
+Times: "time in the codec" is CPU time inside the calls of encoder and decoder (on Linux;
+elsewhere what passed in them), summed over all workers, so that it can be more than what
+the clock on the wall says; "clock" is that one, and includes waiting for a processor: on
+a busy machine compare medians of several runs. Rows in logs are in no segment: seal first.
 
 If a segment cannot be recompressed the work ends there. Segments replaced before stay
 so, and the report is of them.
