@@ -296,7 +296,7 @@ func (a *Archive) Close() error {
 	a.cancel()
 	a.jobs.Wait()
 	a.refresh.Lock() // one that is at work puts the logs that it has opened where they are closed
-	err := a.closeLogs()
+	err := errors.Join(a.noteLogs(), a.closeLogs())
 	a.refresh.Unlock()
 	if ix := a.indexes.Load(); ix.store != nil {
 		a.leaveIndex()

@@ -282,6 +282,23 @@ func (a *Archive) endLog() error {
 	return a.syncLog()
 }
 
+// noteLogs lets the manifest know what the logs hold that are about to be closed: one that
+// is lost or cut afterwards is missed.
+func (a *Archive) noteLogs() error {
+	a.change.Lock()
+	defer a.change.Unlock()
+	st := a.state.Load()
+	if a.lock == nil || a.failed.get() != nil || st.sequence == st.m.log.Sequence {
+		return nil
+	}
+	_, err := a.swapManifest(false, func(*state, *plan) error { return nil })
+	if errors.Is(err, ErrNoSpace) { // the rows are durable all the same
+		a.log.Warn("the manifest does not know of the last commits", "dir", a.dir, "error", err)
+		return nil
+	}
+	return err
+}
+
 // closeLogs makes what was committed durable and closes the logs.
 func (a *Archive) closeLogs() (err error) {
 	a.commits.Lock()

@@ -76,9 +76,11 @@
 // cache is trusted when the archive is opened anew, as Pebble does: Open syncs the newest
 // log again, but some systems have marked its pages as written by then, and a later crash
 // of the machine can take what was read from them. And logs carry numbers without gaps,
-// but nothing says which one is the newest: where the newest logs are removed by hand,
-// the rows in them are missed as far as the manifest knows of them, which was written by
-// the last seal, recompression, prune, new index or rewind into segments, and not beyond.
+// but nothing says which one is the newest: where the newest logs are removed or cut by
+// hand, the rows in them are missed as far as the manifest knows of them, which was
+// written by the last Close, seal, recompression, prune, new index or rewind into segments.
+// So all are missed that Close knew of; after a crash, or where there was no room for a
+// manifest, the last ones are not.
 //
 // # Observation
 //

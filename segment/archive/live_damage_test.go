@@ -24,7 +24,7 @@ func TestDamagedLog(t *testing.T) {
 		}
 		ends = append(ends, len(readFile(t, fs, "/chain/log-000001")))
 	}
-	unclosed := readFile(t, fs, "/chain/log-000001")
+	unclosed, before := readFile(t, fs, "/chain/log-000001"), readFile(t, fs, "/chain/MANIFEST.json")
 	mustClose(t, a)
 	whole := readFile(t, fs, "/chain/log-000001")
 	if !bytes.HasPrefix(whole, unclosed) || len(whole) == len(unclosed) {
@@ -51,10 +51,12 @@ func TestDamagedLog(t *testing.T) {
 		return c, nil
 	}
 	for _, log := range []struct {
-		bytes []byte
-		last  int // where the last record begins
-		rows  int // before it
-	}{{unclosed, ends[2], 3}, {whole, ends[3], 4}} {
+		bytes    []byte
+		manifest []byte
+		last     int // where the last record begins
+		rows     int // before it
+	}{{unclosed, before, ends[2], 3}, {whole, readFile(t, fs, "/chain/MANIFEST.json"), ends[3], 4}} {
+		writeFile(t, fs, "/chain/MANIFEST.json", log.manifest)
 		for i := range log.bytes {
 			b := bytes.Clone(log.bytes)
 			b[i] ^= 1 << (i % 8)
@@ -70,6 +72,12 @@ func TestDamagedLog(t *testing.T) {
 			}
 		}
 	}
+	for n := range unclosed { // what was closed must have all records
+		if _, err := open(whole[:n]); err == nil {
+			t.Fatalf("cut at %d after Close: no error", n)
+		}
+	}
+	writeFile(t, fs, "/chain/MANIFEST.json", before)
 	for n := range whole {
 		c, err := open(whole[:n])
 		want := 0
@@ -85,19 +93,23 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// Newest logs that somebody has removed are missed as far as the manifest knows of them,
-// and not beyond, as the package says; one between others is.
+// Newest logs that somebody has removed are missed as far as the manifest knows of them:
+// after Close, that is all; after a crash it need not be, as the package says. One between
+// others is missed always.
 func TestLogRemoved(t *testing.T) {
 	fs := vfs.NewMem()
 	o := archive.Options{SealBytes: -1, Workers: 1}
 	mustClose(t, openPairs(t, fs, o))
+	var crashed []byte
 	for n := range uint64(3) { // a log each
 		a := mustOpen(t, fs, "/chain", o)
 		if _, err := pair(a, n); err != nil {
 			t.Fatal(err)
 		}
+		crashed = readFile(t, fs, "/chain/MANIFEST.json")
 		mustClose(t, a)
 	}
+	closed := readFile(t, fs, "/chain/MANIFEST.json")
 	newest := readFile(t, fs, "/chain/log-000003")
 	remove := func(name string) {
 		t.Helper()
@@ -106,12 +118,18 @@ func TestLogRemoved(t *testing.T) {
 		}
 	}
 	remove("log-000003")
+	var missed *archive.LogError
+	if _, err := archive.Open(fs, "/chain", archive.Options{ReadOnly: true}); !errors.As(err, &missed) {
+		t.Errorf("the last log of a closed archive is gone: %v", err)
+	}
+	writeFile(t, fs, "/chain/MANIFEST.json", crashed)
 	a := mustOpen(t, fs, "/chain", archive.Options{ReadOnly: true})
 	if c, err := read(a); err != nil || len(c.rows["blocks"]) != 2 {
 		t.Errorf("%d blocks, %v", len(c.rows["blocks"]), err)
 	}
 	mustClose(t, a)
 	writeFile(t, fs, "/chain/log-000003", newest)
+	writeFile(t, fs, "/chain/MANIFEST.json", closed)
 
 	between := readFile(t, fs, "/chain/log-000002")
 	remove("log-000002")
