@@ -2,6 +2,7 @@ package archive
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -95,16 +96,18 @@ func (e *batchEncoder) run() error {
 	return nil
 }
 
-// trim lets go of what the next batch will hardly need.
+// trim keeps maxKeptFrame of the buffers, of maxKeptChunks jobs, for the next batch.
 func (e *batchEncoder) trim() {
 	clear(e.jobs)
 	clear(e.parts)
 	if len(e.bufs) > maxKeptChunks {
-		e.bufs, e.jobs, e.parts = e.bufs[:maxKeptChunks:maxKeptChunks], nil, nil
+		e.bufs, e.jobs, e.parts = slices.Clone(e.bufs[:maxKeptChunks]), nil, nil
 	}
-	for i := range e.bufs {
-		if cap(e.bufs[i]) > maxKeptValues {
+	kept := 0
+	for i, b := range e.bufs {
+		if kept += cap(b); kept > maxKeptFrame {
 			e.bufs[i] = nil
+			kept -= cap(b)
 		}
 	}
 }
