@@ -120,3 +120,23 @@ func TestOwned(t *testing.T) {
 		}
 	}
 }
+
+// A write that fails in the background, after the last call, is said by Close.
+func TestCloseTellsOfTheBackground(t *testing.T) {
+	faults := &errorfs.Toggle{Injector: errorfs.ErrInjected}
+	s, err := Open(errorfs.Wrap(vfs.NewMem(), faults), "index", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	faults.On()
+	if err := s.db.Flush(); err != nil { // as Pebble does by itself
+		t.Fatal(err)
+	}
+	faults.Off()
+	if err := s.Close(); !errors.Is(err, errorfs.ErrInjected) {
+		t.Errorf("close: %v", err)
+	}
+}

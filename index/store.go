@@ -30,6 +30,7 @@ type Store struct {
 	// for locks inside Pebble after one of its panics.
 	write  sync.Mutex
 	failed atomic.Pointer[failure]
+	told   atomic.Bool // a caller was: the failure was returned by a change
 
 	mu        sync.Mutex
 	idle      sync.Cond // of mu: users became 0
@@ -308,12 +309,17 @@ func (s *Store) change(f func() error) error {
 	}
 	defer s.leave()
 	if err := s.failure(); err != nil {
+		s.told.Store(true)
 		return fmt.Errorf("%w: %w", ErrFailed, err)
 	}
-	if err := s.try(f); err != nil {
-		return err
+	err := s.try(f)
+	if err == nil {
+		err = s.failure() // Pebble went on where it would have ended the process
 	}
-	return s.failure() // Pebble went on where it would have ended the process
+	if err != nil && s.failure() != nil {
+		s.told.Store(true)
+	}
+	return err
 }
 
 // enter keeps the database open until leave.
@@ -357,7 +363,8 @@ func (s *Store) State(name string) (State, bool) {
 }
 
 // Close waits for calls that run, look-ups that are iterated among them, and
-// makes what was committed durable. Later calls do nothing.
+// makes what was committed durable. A write that failed meanwhile in the
+// background, and that no call returned, is returned. Later calls do nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -373,7 +380,6 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) closeDB() error {
-	before := s.failure()
 	if s.db != nil && !s.wedged() {
 		s.renew()
 		s.sweeping.Wait()
@@ -385,8 +391,8 @@ func (s *Store) closeDB() error {
 	if s.wedged() || s.db == nil {
 		err = errors.Join(err, s.guard.unlock())
 	}
-	if before != nil {
-		return nil // was said when it happened, and all else follows from it
+	if s.told.Load() {
+		return nil // all else follows from what was said when it happened
 	}
 	return errors.Join(err, s.failure())
 }
