@@ -10,11 +10,16 @@ import (
 	"github.com/segstore/segstore/segment"
 )
 
-// batchEncoder makes the frames of batches, on several goroutines where there are several
-// chunks. One batch at a time; it keeps buffers for the next.
+// encodeShare is how many bytes of values make a goroutine worth its waking, which takes
+// about as long as encoding 128 KiB.
+const encodeShare = 256 << 10
+
+// batchEncoder makes the frames of batches, of large ones on several goroutines. One
+// batch at a time; it keeps buffers for the next.
 type batchEncoder struct {
 	workers int
 	jobs    []frameJob
+	raw     int      // bytes of values of all jobs
 	bufs    [][]byte // of the frames, by job
 	parts   [][]byte // the same behind one for the record's head
 }
@@ -29,7 +34,7 @@ type frameJob struct {
 // encode returns the frames of all rows of a batch, and their bytes from parts[1] on,
 // which are valid until trim.
 func (e *batchEncoder) encode(b *Batch, st *state, l *logFile) (tables []tableFrames, parts [][]byte, err error) {
-	e.jobs = e.jobs[:0]
+	e.jobs, e.raw = e.jobs[:0], 0
 	for i := range b.tables {
 		bt := &b.tables[i]
 		if len(bt.chunks) == 0 {
@@ -46,6 +51,7 @@ func (e *batchEncoder) encode(b *Batch, st *state, l *logFile) (tables []tableFr
 			tf.frames[k] = frame{rows: uint32(rows), raw: uint32(c.raw)}
 			e.jobs = append(e.jobs, frameJob{l.frames[bt.name], next, c.values})
 			next += uint64(rows)
+			e.raw += c.raw
 		}
 		tables = append(tables, tf)
 	}
@@ -85,7 +91,7 @@ func (e *batchEncoder) run() error {
 		}
 	}
 	var others sync.WaitGroup
-	for range min(e.workers, len(e.jobs)) - 1 {
+	for range min(e.workers, len(e.jobs), e.raw/encodeShare) - 1 {
 		others.Go(work)
 	}
 	work()

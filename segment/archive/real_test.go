@@ -48,15 +48,23 @@ func emptied(tables []testTable) (all []testTable) {
 func commitShare(t testing.TB, a *archive.Archive, tables []testTable, i, n int) {
 	t.Helper()
 	b := a.Batch()
-	for _, tab := range tables {
-		rows := tab.rows[len(tab.rows)*i/n : len(tab.rows)*(i+1)/n]
-		if err := b.Append(tab.spec.Name, rows...); err != nil {
+	for _, tab := range sharesOf(tables, i, n) {
+		if err := b.Append(tab.spec.Name, tab.rows...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := b.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// sharesOf returns share i, of n, of each table's rows.
+func sharesOf(tables []testTable, i, n int) (shares []testTable) {
+	for _, tab := range tables {
+		tab.rows = tab.rows[len(tab.rows)*i/n : len(tab.rows)*(i+1)/n]
+		shares = append(shares, tab)
+	}
+	return shares
 }
 
 // importLive appends all rows, in as many commits as there are blocks, and seals them.
