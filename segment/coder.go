@@ -140,11 +140,7 @@ func ruleEncoding(r codec.Rule, k Kind, more []codec.Encoding) (codec.Encoding, 
 // joinStreams appends a block's bytes before compression: stream lengths, streams.
 // Where all streams are empty it appends nothing.
 func joinStreams(dst []byte, streams [][]byte) []byte {
-	total := 0
-	for _, s := range streams {
-		total += len(s)
-	}
-	if total == 0 {
+	if joinedSize(streams) == 0 {
 		return dst
 	}
 	for _, s := range streams[:len(streams)-1] {
@@ -154,6 +150,21 @@ func joinStreams(dst []byte, streams [][]byte) []byte {
 		dst = append(dst, s...)
 	}
 	return dst
+}
+
+// joinedSize returns how many bytes joinStreams appends.
+func joinedSize(streams [][]byte) (n int) {
+	total := 0
+	for i, s := range streams {
+		total += len(s)
+		if i < len(streams)-1 {
+			n += uvarintSize(uint64(len(s)))
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return n + total
 }
 
 var errAllEmpty = errors.New("block with nothing but empty streams")

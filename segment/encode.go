@@ -145,16 +145,12 @@ func (c *coder) encode(j *chunkJob) error {
 				j.sizes[stream+k] = uint64(len(s))
 			}
 			stream += n
-			raw := joinStreams(j.split.block(b)[:0], streams[:n])
-			j.split.raw[b] = raw
-			if len(raw) > maxKept {
-				clear(streams[:n]) // they are in raw: a giant need not be in memory once more
-			}
-			streams = streams[n:]
-			if err := c.encodeBlock(j, i, b, raw); err != nil {
+			check, err := c.encodeStreams(j, i, b, streams[:n])
+			if err != nil {
 				return err
 			}
-			if j.check.streams, err = splitStreams(j.check.streams, j.check.raw[b], n); err != nil {
+			streams = streams[n:]
+			if j.check.streams, err = splitStreams(j.check.streams, check, n); err != nil {
 				return fmt.Errorf("%w: column %q, rows from %d: %w", errNotLossless, cc.name, j.first, err)
 			}
 		}
@@ -176,6 +172,58 @@ func (b *columnBuf) block(i int) []byte {
 	return b.raw[i]
 }
 
+// encodeStreams appends the block of some streams to j.out, and returns what is read
+// back, which is valid until the next chunk.
+func (c *coder) encodeStreams(j *chunkJob, column, block int, streams [][]byte) (check []byte, err error) {
+	if c.columns[column].blocks[block].spec.ID == codec.Raw {
+		return c.storeRaw(j, column, block, streams)
+	}
+	raw := joinStreams(j.split.block(block)[:0], streams)
+	j.split.raw[block] = raw
+	if len(raw) > maxKept {
+		clear(streams) // they are in raw: a giant need not be in memory once more
+	}
+	if err := c.encodeBlock(j, column, block, raw); err != nil {
+		return nil, err
+	}
+	return j.check.raw[block], nil
+}
+
+// storeRaw is encodeStreams for what is not compressed: nothing but a copy, which the
+// caller compares.
+func (c *coder) storeRaw(j *chunkJob, column, block int, streams [][]byte) (check []byte, err error) {
+	size := joinedSize(streams)
+	start, ok, err := c.begin(j, column, block, size)
+	if !ok {
+		return nil, err
+	}
+	body := len(j.out)
+	j.out = joinStreams(j.out, streams)
+	check = j.out[body:]
+	c.seal(j, column, block, start)
+	t := &j.tally[c.columns[column].base+block]
+	t.raw, t.encoded = int64(size), int64(size)
+	return check, nil
+}
+
+// begin begins a block of j.out that has size bytes before compression; ok is false where
+// there is none to write.
+func (c *coder) begin(j *chunkJob, column, block, size int) (start int, ok bool, err error) {
+	cc := &c.columns[column]
+	if size == 0 {
+		j.lens[cc.base+block] = 0
+		return 0, false, nil
+	}
+	if j.raw += size; size > c.limit || j.raw > c.room() {
+		return 0, false, fmt.Errorf("segment: column %q, rows from %d: block of %d bytes before compression, at most %d; of its chunk so far %d, at most %d",
+			cc.name, j.first, size, c.limit, j.raw, c.room())
+	}
+	start = len(j.out)
+	j.out = append(j.out, byte(codec.Raw))
+	j.out = wire.AppendUvarint(j.out, uint64(size))
+	return start, true, nil
+}
+
 // encodeBlock appends the block that holds raw to j.out, decodes it again into
 // j.check, and compares.
 func (c *coder) encodeBlock(j *chunkJob, column, block int, raw []byte) error {
@@ -184,17 +232,10 @@ func (c *coder) encodeBlock(j *chunkJob, column, block int, raw []byte) error {
 	t := &j.tally[cc.base+block]
 	check := j.check.block(block)[:0]
 	j.check.raw[block] = check
-	if len(raw) == 0 {
-		j.lens[cc.base+block] = 0
-		return nil
+	start, ok, err := c.begin(j, column, block, len(raw))
+	if !ok {
+		return err
 	}
-	if j.raw += len(raw); len(raw) > c.limit || j.raw > c.room() {
-		return fmt.Errorf("segment: column %q, rows from %d: block of %d bytes before compression, at most %d; of its chunk so far %d, at most %d",
-			cc.name, j.first, len(raw), c.limit, j.raw, c.room())
-	}
-	start := len(j.out)
-	j.out = append(j.out, 0)
-	j.out = wire.AppendUvarint(j.out, uint64(len(raw)))
 	body := len(j.out)
 	began := time.Now()
 	out, used, err := codec.EncodeBlock(bc.codec, bc.spec.ID, j.out, raw)

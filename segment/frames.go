@@ -111,27 +111,37 @@ func (f *Frames) AppendFront(dst []byte) []byte {
 	return dst
 }
 
-// Append appends one chunk: the rows from number first on, that values hold a
-// column each. They fit the schema (Schema.Check), and a chunk has at most 65,536 of
-// them. All is decoded again and compared.
-func (f *Frames) Append(dst []byte, first uint64, values []codec.Values) ([]byte, error) {
+// FrameBytes is a chunk as it lies in a log: its frame, and its blocks right behind. It
+// can be used again and again; its memory is that of the largest chunk.
+type FrameBytes struct {
+	Frame, Blocks []byte
+}
+
+// Len returns how many bytes the chunk has.
+func (b *FrameBytes) Len() int { return len(b.Frame) + len(b.Blocks) }
+
+// Encode makes b a chunk of the rows from number first on, that values hold a column
+// each. They fit the schema (Schema.Check), and a chunk has at most 65,536 of them. All
+// is decoded again and compared.
+func (f *Frames) Encode(b *FrameBytes, first uint64, values []codec.Values) error {
 	if len(values) != len(f.coder.columns) || values[0].Len() == 0 || values[0].Len() > maxChunkRows {
-		return dst, fmt.Errorf("segment: frame of %d columns, %d rows", len(values), values[0].Len())
+		return fmt.Errorf("segment: frame of %d columns, %d rows", len(values), values[0].Len())
 	}
 	j := f.jobs.Get().(*chunkJob)
 	defer f.jobs.Put(j)
+	j.reset(first)
 	own := j.values
+	j.values, j.rows, j.out = values, values[0].Len(), b.Blocks[:0]
 	defer func() {
-		j.values = own
+		j.values, j.out = own, nil
 		j.trim()
 	}()
-	j.reset(first)
-	j.values, j.rows = values, values[0].Len()
 	if err := f.coder.encode(j); err != nil {
-		return dst, err
+		return err
 	}
-	dst, _ = j.appendFrame(dst, f.id)
-	return append(dst, j.out...), nil
+	b.Blocks = j.out
+	b.Frame, _ = j.appendFrame(b.Frame[:0], f.id)
+	return nil
 }
 
 // FrameHead is what the head of a chunk says.

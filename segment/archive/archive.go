@@ -51,6 +51,12 @@ type Options struct {
 	// background. Default 1 GiB, negative: never.
 	SealBytes int64
 
+	// CompressLog lets the logs be compressed until they are sealed: with s2, and where
+	// a table's newest segment has dictionaries with zstd's fastest and those. They take a
+	// third to a half of the bytes then, and a commit takes longer: of an average block
+	// of Ethereum half as long again. For slow or small disks. Default: as they are.
+	CompressLog bool
+
 	// KeepCommits is how many of the last commits a seal in the background leaves in the
 	// logs: a reorganisation of a chain's end is a record there then, and no segment is
 	// written anew. It waits for as many, or for SealBytes more. Default 128, negative:

@@ -19,9 +19,9 @@ const encodeShare = 256 << 10
 type batchEncoder struct {
 	workers int
 	jobs    []frameJob
-	raw     int      // bytes of values of all jobs
-	bufs    [][]byte // of the frames, by job
-	parts   [][]byte // the same behind one for the record's head
+	raw     int                  // bytes of values of all jobs
+	bufs    []segment.FrameBytes // by job
+	parts   [][]byte             // the same behind one for the record's head
 }
 
 // frameJob is a chunk of a batch that becomes a frame.
@@ -56,7 +56,7 @@ func (e *batchEncoder) encode(b *Batch, st *state, l *logFile) (tables []tableFr
 		tables = append(tables, tf)
 	}
 	for len(e.bufs) < len(e.jobs) {
-		e.bufs = append(e.bufs, nil)
+		e.bufs = append(e.bufs, segment.FrameBytes{})
 	}
 	if err := e.run(); err != nil {
 		return nil, nil, err
@@ -65,8 +65,8 @@ func (e *batchEncoder) encode(b *Batch, st *state, l *logFile) (tables []tableFr
 	n := 0
 	for i := range tables {
 		for k := range tables[i].frames {
-			tables[i].frames[k].size = uint32(len(e.bufs[n]))
-			e.parts = append(e.parts, e.bufs[n])
+			tables[i].frames[k].size = uint32(e.bufs[n].Len())
+			e.parts = append(e.parts, e.bufs[n].Frame, e.bufs[n].Blocks)
 			n++
 		}
 	}
@@ -84,8 +84,7 @@ func (e *batchEncoder) run() error {
 				return
 			}
 			j := &e.jobs[i]
-			var err error
-			if e.bufs[i], err = j.frames.Append(e.bufs[i][:0], j.first, j.values); err != nil {
+			if err := j.frames.Encode(&e.bufs[i], j.first, j.values); err != nil {
 				failed.CompareAndSwap(nil, &err)
 			}
 		}
@@ -110,10 +109,12 @@ func (e *batchEncoder) trim() {
 		e.bufs, e.jobs, e.parts = slices.Clone(e.bufs[:maxKeptChunks]), nil, nil
 	}
 	kept := 0
-	for i, b := range e.bufs {
-		if kept += cap(b); kept > maxKeptFrame {
-			e.bufs[i] = nil
-			kept -= cap(b)
+	for i := range e.bufs {
+		n := cap(e.bufs[i].Blocks)
+		if kept+n > maxKeptFrame {
+			e.bufs[i] = segment.FrameBytes{}
+			continue
 		}
+		kept += n
 	}
 }

@@ -33,7 +33,7 @@
 // Options.SealBytes of values later, or when Seal is called, the rows in logs become
 // segments in the background: dictionaries are trained on them, so that a sealed
 // archive is as small as one built in bulk. A row's bytes are written twice in all, to
-// the log and to its segment; logs go when their rows are sealed. Rewind lets tables
+// the log, as they are unless Options.CompressLog, and to its segment; logs go when their rows are sealed. Rewind lets tables
 // end earlier, for a reorganisation: of the last commits, which Options.KeepCommits
 // leaves in the log, by a record of some bytes. Prune lets one begin later, for history
 // that expires.

@@ -16,7 +16,7 @@ func NameEach(a *Archive) { a.share = 0 }
 // KeptBytes returns what is kept of the frames of the last batch, as far as memory leads.
 func KeptBytes(a *Archive) (n int) {
 	for _, b := range a.encoder.bufs[:cap(a.encoder.bufs)] {
-		n += cap(b)
+		n += cap(b.Blocks)
 	}
 	return n
 }

@@ -185,7 +185,7 @@ func script() *liveScript {
 
 // run does the steps, as far as they go; reached is told before and after each.
 func (s *liveScript) run(fs vfs.FS, reached func(step int, done bool)) (err error) {
-	a, err := archive.Open(fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+	a, err := archive.Open(fs, "/chain", archive.Options{SealBytes: -1, Workers: 1, CompressLog: true})
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func TestLiveScript(t *testing.T) {
 	s := script()
 	fs := vfs.NewMem()
 	mustBuild(t, fs, "/chain", archive.CreateOptions{}, liveTables(t, dictPolicy))
-	a := mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+	a := mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1, CompressLog: true})
 	for i, st := range s.steps {
 		if err := st.do(a); err != nil {
 			t.Fatalf("step %d, %s: %v", i, st.what, err)
@@ -247,7 +247,7 @@ func TestLiveScript(t *testing.T) {
 		for _, again := range []bool{false, true} {
 			if again {
 				mustClose(t, a)
-				a = mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+				a = mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1, CompressLog: true})
 			}
 			if c, err := read(a); err != nil || !c.equal(st.after) {
 				t.Fatalf("step %d, %s, opened again %t: %v, error %v, want %v", i, st.what, again, c, err, st.after)
@@ -290,7 +290,7 @@ func TestLiveCrash(t *testing.T) {
 		n++
 		w := windows[i/3]
 		for _, readOnly := range []bool{true, false} {
-			a, err := archive.Open(im.fs, "/chain", archive.Options{ReadOnly: readOnly, SealBytes: -1, Workers: 1})
+			a, err := archive.Open(im.fs, "/chain", archive.Options{ReadOnly: readOnly, SealBytes: -1, Workers: 1, CompressLog: true})
 			if err != nil {
 				t.Fatalf("%s: %v", im.what, err)
 			}
@@ -317,7 +317,7 @@ func TestLiveCrash(t *testing.T) {
 				}
 				c.rows["notes"] = append(c.rows["notes"], row)
 				mustClose(t, a)
-				a = mustOpen(t, im.fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+				a = mustOpen(t, im.fs, "/chain", archive.Options{SealBytes: -1, Workers: 1, CompressLog: true})
 				if d, err := read(a); err != nil || !d.equal(c) {
 					t.Fatalf("%s: a commit behind it: %v, %v", im.what, d, err)
 				}
@@ -352,7 +352,7 @@ func TestLiveFaults(t *testing.T) {
 	}, func(fs vfs.FS) error {
 		return s.run(fs, func(step int, done bool) { s.reach(&w, step, done) })
 	}, func(fs vfs.FS, failed error) {
-		a := mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+		a := mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1, CompressLog: true})
 		defer mustClose(t, a)
 		c, err := read(a)
 		if err != nil {

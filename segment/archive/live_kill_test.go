@@ -45,7 +45,7 @@ func killedAt(blocks, notes uint64) (next uint64, ok bool) {
 
 // appendUntilKilled commits, and seals in between; it says what is durable.
 func appendUntilKilled(t *testing.T, dir string) {
-	a := mustOpen(t, vfs.Default, dir, archive.Options{SealBytes: 30_000, KeepCommits: 5, SegmentBytes: 20_000})
+	a := mustOpen(t, vfs.Default, dir, archive.Options{SealBytes: 30_000, KeepCommits: 5, CompressLog: true, SegmentBytes: 20_000})
 	p := archive.Position{}
 	for _, i := range a.Tables() {
 		p[i.Table] = i.FirstRow + i.Rows

@@ -214,7 +214,7 @@ func TestLiveModel(t *testing.T) {
 			m.first[tab.spec.Name] = tab.spec.FirstRow
 			m.rows[tab.spec.Name] = make([]segment.Row, tab.spec.FirstRow)
 		}
-		m.o = archive.Options{SealBytes: -1, SegmentBytes: rapid.SampledFrom([]int64{1 << 10, 100 << 10, 1 << 30}).Draw(rt, "segment bytes"), Workers: 1}
+		m.o = archive.Options{SealBytes: -1, SegmentBytes: rapid.SampledFrom([]int64{1 << 10, 100 << 10, 1 << 30}).Draw(rt, "segment bytes"), Workers: 1, CompressLog: rapid.Bool().Draw(rt, "compress log")}
 		if rapid.Bool().Draw(rt, "seals by itself") {
 			m.o.SealBytes = 60_000
 		}

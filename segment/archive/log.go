@@ -123,10 +123,13 @@ func decodeLogBody(h *journal.Head, o segment.FramesOptions) (map[string]logTabl
 // logChunk is how many bytes of values a frame gets: what reading one row decodes.
 const logChunk = 32 << 10
 
-// logPolicy returns what the frames of a table are written under: fast, with the
-// dictionaries that its newest segment has.
-func logPolicy(dictionaries map[string]*dict.Dict) (codec.Policy, error) {
+// logPolicy returns what the frames of a table are written under: as they are, or, to be
+// compressed, fast and with the dictionaries that its newest segment has.
+func logPolicy(compress bool, dictionaries map[string]*dict.Dict) (codec.Policy, error) {
 	text := fmt.Sprintf("chunk %d\n", logChunk)
+	if !compress {
+		return codec.ParsePolicy(text + "* group=column codec=raw\n")
+	}
 	for _, name := range slices.Sorted(maps.Keys(dictionaries)) {
 		most := max(len(dictionaries[name].Bytes()), codec.MinDictBytes) // a trained one can be shorter than what a policy may ask for
 		text += fmt.Sprintf("column:%s group=column codec=zstd:1+dict else=s2 dict=%d\n", name, most)
@@ -169,11 +172,14 @@ func (a *Archive) createLog(st *state, number uint64, previous int64) (*journal.
 	l := &logFile{number: number, path: a.path(logName(number)), fs: a.fs, removed: a.fileRemoved, frames: make(map[string]*segment.Frames, len(st.tables))}
 	for i := range st.tables {
 		t := &st.tables[i]
-		dictionaries, err := a.newestDictionaries(t)
-		if err != nil {
-			return nil, nil, err
+		var dictionaries map[string]*dict.Dict
+		var err error
+		if a.o.CompressLog {
+			if dictionaries, err = a.newestDictionaries(t); err != nil {
+				return nil, nil, err
+			}
 		}
-		p, err := logPolicy(dictionaries)
+		p, err := logPolicy(a.o.CompressLog, dictionaries)
 		if err != nil {
 			return nil, nil, err
 		}

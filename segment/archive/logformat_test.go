@@ -1,6 +1,7 @@
 package archive_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -11,6 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/klauspost/compress/s2"
+	"github.com/segstore/segstore/segment"
 	"github.com/segstore/segstore/segment/archive"
 )
 
@@ -191,8 +193,14 @@ func parseCommit(l *logBytes, ids map[string][]byte, blocks map[string]int) (eve
 
 // Logs are what FORMAT.md says, to the byte.
 func TestLogFormat(t *testing.T) {
-	fs := vfs.NewMem()
-	a := openPairs(t, fs, archive.Options{SealBytes: -1, Workers: 1})
+	for _, compress := range []bool{false, true} {
+		t.Run(fmt.Sprint("compress=", compress), func(t *testing.T) { testLogFormat(t, compress) })
+	}
+}
+
+func testLogFormat(t *testing.T, compress bool) {
+	fs, o := vfs.NewMem(), archive.Options{SealBytes: -1, Workers: 1, CompressLog: compress}
+	a := openPairs(t, fs, o)
 	ctx := context.Background()
 	for n := range uint64(3) {
 		if _, err := pair(a, n); err != nil {
@@ -203,7 +211,7 @@ func TestLogFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustClose(t, a)
-	a = mustOpen(t, fs, "/chain", archive.Options{SealBytes: -1, Workers: 1})
+	a = mustOpen(t, fs, "/chain", o)
 	b := a.Batch()
 	for n := range uint64(2) {
 		if err := b.Append("notes", killedNote(n+5)); err != nil {
@@ -230,5 +238,31 @@ func TestLogFormat(t *testing.T) {
 	}
 	if !slices.Equal(events, want) {
 		t.Errorf("the logs say\n%q, want\n%q", events, want)
+	}
+}
+
+// CompressLog makes logs smaller, and changes nothing of what is read.
+func TestCompressLog(t *testing.T) {
+	var sizes [2]int64
+	for i, compress := range []bool{false, true} {
+		fs := vfs.NewMem()
+		a := openPairs(t, fs, archive.Options{SealBytes: -1, Workers: 1, CompressLog: compress})
+		b := a.Batch()
+		value := bytes.Repeat([]byte("as before, "), 10)
+		for range 100 {
+			must(t, b.Append("notes", segment.Row{value}))
+		}
+		_, err := b.Commit(context.Background())
+		must(t, err)
+		sizes[i] = fileBytes(t, fs, "log-") - logHead(t, fs, "log-000001")
+		notes, err := a.Table("notes")
+		must(t, err)
+		if row, err := notes.Row(nil, 99); err != nil || !bytes.Equal(row[0], value) {
+			t.Errorf("compress %v: %q, %v", compress, row, err)
+		}
+		mustClose(t, a)
+	}
+	if raw := int64(100 * 110); sizes[0] < raw || sizes[1] > raw/5 {
+		t.Errorf("logs grew by %d bytes and, compressed, by %d, for values of %d", sizes[0], sizes[1], raw)
 	}
 }
