@@ -319,8 +319,11 @@ func (r *replayer) settle() error {
 	for i := range r.st.tables {
 		t := &r.st.tables[i]
 		sealed, end := t.sealedEnd(), max(t.logEnd, t.sealedEnd())
+		reached := t.end()
 		t.frames = slices.DeleteFunc(t.before(end), func(f frame) bool { return f.end() <= sealed })
 		switch {
+		case reached < sealed:
+			return fmt.Errorf("rows of table %q up to %d, its segments end at %d", t.name, reached, sealed)
 		case len(t.frames) > 0 && t.frames[0].first != sealed:
 			return fmt.Errorf("rows of table %q from %d on, its segments end at %d", t.name, t.frames[0].first, sealed)
 		case t.end() != end:
